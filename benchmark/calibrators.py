@@ -1,0 +1,60 @@
+"""Post-hoc calibrators: fitted on validation logits, applied to any logits. NumPy and SciPy only."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+LOWEST_TEMPERATURE = 0.01
+HIGHEST_TEMPERATURE = 100.0
+
+
+def fit_temperature(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    lowest: float = LOWEST_TEMPERATURE,
+    highest: float = HIGHEST_TEMPERATURE,
+) -> float:
+    """The temperature T > 0 that minimises the negative log-likelihood of ``labels`` under softmax(logits / T).
+
+    ``logits`` (N, K) are unnormalised scores of *validation* samples, ``labels`` (N,) integers in [0, K). Calibrated
+    logits are ``logits / T``; their order, and so every prediction, stays. In s = 1/T the likelihood is convex, so
+    the root of its derivative on [1/highest, 1/lowest] is the one minimum; where the derivative keeps its sign there,
+    the result is a bound (``at_bound`` tells), as for logits that are all right (T = lowest) or no better than chance
+    (T = highest). Rows that are already probabilities are taken as scores like any other: pass their logarithm
+    instead.
+
+    Raises ValueError on wrong shapes, labels out of range, values that are not finite. Source: Guo et al., 2017.
+    """
+    logits, labels = _checked(logits, labels)
+    right = logits[np.arange(len(labels)), labels]
+
+    def slope(inverse: float) -> float:
+        """Derivative of the mean negative log-likelihood in s = 1/T: mean of E_p[logit] - right logit."""
+        scaled = logits * inverse
+        powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        return float(((powers * logits).sum(axis=1) / powers.sum(axis=1) - right).mean())
+
+    smallest, largest = 1 / highest, 1 / lowest
+    if slope(smallest) >= 0:
+        return highest
+    if slope(largest) <= 0:
+        return lowest
+    return float(np.clip(1 / brentq(slope, smallest, largest, xtol=1e-12, rtol=1e-12), lowest, highest))
+
+
+def at_bound(temperature: float, lowest: float = LOWEST_TEMPERATURE, highest: float = HIGHEST_TEMPERATURE) -> bool:
+    """Whether the fit ended at a bound, where it says that no finite temperature is best, rather than inside."""
+    return bool(temperature <= lowest or temperature >= highest)
+
+
+def _checked(logits: ArrayLike, labels: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    logits, labels = np.asarray(logits, dtype=np.float64), np.asarray(labels)
+    if logits.ndim != 2 or 0 in logits.shape or labels.shape != logits.shape[:1]:
+        raise ValueError(f"logits must be (N, K) and labels (N,), not {logits.shape} and {labels.shape}")
+    if not np.isfinite(logits).all():
+        raise ValueError("logits must be finite")
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= logits.shape[1]:
+        raise ValueError(f"labels must be integers in [0, {logits.shape[1]})")
+    return logits, labels

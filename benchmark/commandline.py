@@ -1,0 +1,103 @@
+"""What the three command lines share: their common options, the choice of a profile, exit codes."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmark.errors import UserError
+from benchmark.registry import EXPERIMENTS
+from benchmark.store import RESULTS
+
+DONE, SOME_FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> None:
+    """Parse, call, and exit: 0 done, 1 some runs failed, 2 the user's input is wrong (one sentence), 130
+    interrupted.
+    """
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = command(arguments)
+        sys.stdout.flush()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = WRONG_INPUT
+    except KeyboardInterrupt:
+        print("interrupted; finished runs are kept, the same command goes on from here", file=sys.stderr)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough
+        code = DONE
+    sys.exit(code)
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Options of all three commands."""
+    parser.add_argument(
+        "--profile", help="which data sets, encoders and settings (default: paper where a GPU is visible, else demo)"
+    )
+    parser.add_argument(
+        "--experiments", type=Path, default=EXPERIMENTS, metavar="DIR", help="the registry (default: experiments/)"
+    )
+    parser.add_argument(
+        "--results-dir", type=Path, default=RESULTS, metavar="DIR", help="where results are (default: results/)"
+    )
+
+
+def add_input_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say where data sets and encoders are."""
+    parser.add_argument(
+        "--data-dir", metavar="DIR", help="folder of data sets in their publishers' layout (or BENCHMARK_DATA_DIR)"
+    )
+    parser.add_argument(
+        "--encoder-dir",
+        metavar="DIR",
+        help="folder of model folders, looked into before the hub (or BENCHMARK_ENCODER_DIR)",
+    )
+
+
+def add_table_option(parser: argparse.ArgumentParser) -> None:
+    """Which tables."""
+    parser.add_argument(
+        "--table", nargs="+", default=["all"], metavar="NAME", help="main, ablation, noise, ... or all (default)"
+    )
+
+
+def words(values: Sequence[str] | None) -> list[str] | None:
+    """The parts of a list option, however it was written: ``a b``, ``a,b``; None where it was not given."""
+    if values is None:
+        return None
+    return [part for value in values for part in value.split(",") if part]
+
+
+def seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:
+    """Seeds from ``0 1 2``, ``0,1,2`` or ``0-4``; the profile's own where none are given."""
+    parts = words(values)
+    if parts is None:
+        return list(default)
+    found: list[int] = []
+    for part in parts:
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise UserError(f'--seeds: "{part}" is no seed; write 0 1 2, or 0-4.')
+        found += range(int(first), int(last or first) + 1)
+    if not found or max(found) >= 2**31:
+        raise UserError("--seeds: at least one whole number below 2147483648 is needed.")
+    return list(dict.fromkeys(found))
+
+
+def choose_profile(asked: str | None, gpu_visible: Callable[[], bool]) -> tuple[str, str]:
+    """The profile and, in words, why: the one asked for, ``paper`` where a GPU is visible, ``demo`` where none is."""
+    if asked is not None:
+        return asked, "as asked"
+    if gpu_visible():
+        return "paper", "a GPU is visible"
+    return "demo", "no GPU is visible"
+
+
+def _interrupt(signal_number: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,21 @@
+"""Data sets: reading, generating, splitting, corrupting, checking and fetching them."""
+
+from benchmark.data.checks import CorpusReport, check_corpus
+from benchmark.data.corpus import SPLITS, Corpus, Split
+from benchmark.data.corruption import corrupt_labels
+from benchmark.data.fetch import fetch_dataset
+from benchmark.data.loading import find_folder, is_here, load_corpus, missing_sentence
+
+__all__ = [
+    "SPLITS",
+    "Corpus",
+    "CorpusReport",
+    "Split",
+    "check_corpus",
+    "corrupt_labels",
+    "fetch_dataset",
+    "find_folder",
+    "is_here",
+    "load_corpus",
+    "missing_sentence",
+]

@@ -1,0 +1,52 @@
+"""What a person should know of a data set before trusting numbers made from it: counts; data are never changed."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from benchmark.data.corpus import SPLITS, Corpus
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """Counts over a corpus; texts are compared as they are, to the letter."""
+
+    rows: dict[str, int]
+    labels: int
+    labels_without_training_rows: int
+    labels_without_test_rows: int
+    rarest_label_rows: int
+    commonest_label_rows: int
+    empty_texts: int
+    repeated_in_split: dict[str, int]  # rows whose text stands earlier in the same split
+    test_texts_in_training: int  # test rows whose text is a training or validation text, too
+    conflicting_texts: int  # different texts that bear more than one label, over all splits
+    fingerprint: str
+
+
+def check_corpus(corpus: Corpus) -> CorpusReport:
+    """The report of a corpus."""
+    labels_of: dict[str, set[int]] = defaultdict(set)
+    for split in SPLITS:
+        rows = corpus.split(split)
+        for text, label in zip(rows.texts, rows.labels.tolist(), strict=True):
+            labels_of[text].add(label)
+    training = [int((corpus.train.labels == label).sum()) for label in range(corpus.n_labels)]
+    test = [int((corpus.test.labels == label).sum()) for label in range(corpus.n_labels)]
+    seen_before = set(corpus.train.texts) | set(corpus.validation.texts)
+    return CorpusReport(
+        rows={split: len(corpus.split(split)) for split in SPLITS},
+        labels=corpus.n_labels,
+        labels_without_training_rows=training.count(0),
+        labels_without_test_rows=test.count(0),
+        rarest_label_rows=min(training),
+        commonest_label_rows=max(training),
+        empty_texts=sum(not text.strip() for split in SPLITS for text in corpus.split(split).texts),
+        repeated_in_split={split: _repeated(corpus.split(split).texts) for split in SPLITS},
+        test_texts_in_training=sum(text in seen_before for text in corpus.test.texts),
+        conflicting_texts=sum(len(labels) > 1 for labels in labels_of.values()),
+        fingerprint=corpus.fingerprint,
+    )
+
+
+def _repeated(texts: tuple[str, ...]) -> int:
+    return len(texts) - len(set(texts))

@@ -1,0 +1,116 @@
+"""Fetching a data set from its publisher, once, into the project's cache."""
+
+import fnmatch
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from benchmark.declarations import Dataset, Download, FileSource, HubDownload
+from benchmark.errors import UserError
+
+_SECONDS_WITHOUT_AN_ANSWER = 60
+_RETRIES = 2
+# No file of these data sets is anywhere near it; an archive that unpacks to more is not the publisher's.
+_LARGEST_MEMBER = 500 * 2**20
+
+
+def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
+    """Download the files of a data set into its folder below ``cache`` and return that folder.
+
+    The folder appears only when all is there. Raises UserError where the publisher cannot be reached, or what came is
+    not what was declared (checksum, archive members).
+    """
+    assert isinstance(dataset.source, FileSource)
+    if dataset.publisher is None:
+        raise UserError(f'The data set "{name}" names no publisher to fetch it from; give its folder by --data-dir.')
+    target = cache / dataset.source.folder
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+        content = Path(temporary) / "content"
+        for index, download in enumerate(dataset.publisher.downloads):
+            archive = _download(name, download, Path(temporary), f"download{index}")
+            if download.save_as is not None:
+                _place(archive, content / download.save_as)
+            else:
+                _unpack(name, archive, download.members or {}, content)
+        for split in dataset.publisher.hub:
+            _from_hub(name, split, content)
+        if target.exists():
+            shutil.rmtree(target)
+        content.rename(target)
+    return target
+
+
+def _download(name: str, download: Download, folder: Path, file_name: str) -> Path:
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    downloader = pooch.HTTPDownloader(timeout=_SECONDS_WITHOUT_AN_ANSWER)
+    for attempt in range(_RETRIES + 1):
+        try:
+            known_hash = f"sha256:{download.sha256}" if download.sha256 else None
+            return Path(pooch.retrieve(download.url, known_hash, fname=file_name, path=folder, downloader=downloader))
+        except (requests.RequestException, OSError) as error:
+            if attempt == _RETRIES:
+                raise UserError(
+                    f'The data set "{name}" could not be fetched from {download.url} ({type(error).__name__}). '
+                    "Fetch it by hand and give its folder by --data-dir."
+                ) from None
+        except ValueError:
+            raise UserError(
+                f'The data set "{name}": what {download.url} sent is not the file that was published '
+                "(its SHA-256 differs)."
+            ) from None
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _from_hub(name: str, download: HubDownload, content: Path) -> None:
+    """Save one split as Parquet, class labels as their names."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        rows = datasets.load_dataset(download.id, download.config, revision=download.revision, split=download.split)
+    except (datasets.exceptions.DatasetNotFoundError, OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise UserError(f'The data set "{name}" could not be fetched from the hub ({download.id}): {reason}.') from None
+    for column, feature in rows.features.items():
+        if isinstance(feature, datasets.ClassLabel):
+            names = [feature.names[number] for number in rows[column]]
+            rows = rows.remove_columns(column).add_column(column, names)
+    path = content / download.save_as
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows.to_parquet(path)
+
+
+def _unpack(name: str, archive: Path, members: dict[str, str], content: Path) -> None:
+    """Take the named members out of a zip archive, each to a place decided here, whatever paths the archive holds."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for pattern, target in members.items():
+                found = [
+                    info
+                    for info in opened.infolist()
+                    if fnmatch.fnmatchcase(info.filename, pattern) and not info.is_dir()
+                ]
+                if not found:
+                    raise UserError(f'The data set "{name}": the archive holds no "{pattern}".')
+                for info in found:
+                    if info.file_size > _LARGEST_MEMBER:
+                        raise UserError(
+                            f'The data set "{name}": "{info.filename}" is too large to be what was published.'
+                        )
+                    file_name = info.filename.rpartition("/")[2]
+                    path = content / target / file_name if target.endswith("/") else content / target
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with opened.open(info) as packed, path.open("wb") as plain:
+                        shutil.copyfileobj(packed, plain)
+    except zipfile.BadZipFile:
+        raise UserError(f'The data set "{name}": what was fetched is not a zip archive.') from None
+
+
+def _place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(target)

@@ -1,0 +1,115 @@
+"""From a declared data set to a corpus: read its files or generate it, order its labels, hold out validation rows."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.data.corpus import Corpus, Split
+from benchmark.data.generated import generate
+from benchmark.data.readers import Row, read_files
+from benchmark.declarations import Dataset, FileSource, GeneratedSource, ValidationRows
+from benchmark.errors import UserError, nearest
+
+
+def load_corpus(name: str, dataset: Dataset, folders: Iterable[Path]) -> Corpus:
+    """The corpus of a declared data set, from the first of ``folders`` that holds its folder (generated ones need
+    none).
+
+    Raises UserError where it is not there, cannot be read (file and line), or is not the data set that was declared:
+    sizes, number of labels, a label that is not in the declared order, a test label that training rows lack.
+    """
+    if isinstance(dataset.source, GeneratedSource):
+        corpus = generate(name, dataset.source)
+    else:
+        folder = find_folder(dataset, folders)
+        if folder is None:
+            raise UserError(missing_sentence(name, dataset))
+        corpus = _from_rows(name, dataset, read_files(dataset.source, folder))
+    _check_sizes(dataset, corpus)
+    return corpus
+
+
+def find_folder(dataset: Dataset, folders: Iterable[Path]) -> Path | None:
+    """The data set's own folder below the first of ``folders`` that has it; None for none or a generated data set."""
+    if isinstance(dataset.source, FileSource):
+        for folder in folders:
+            if (folder / dataset.source.folder).is_dir():
+                return folder / dataset.source.folder
+    return None
+
+
+def is_here(dataset: Dataset, folders: Iterable[Path]) -> bool:
+    """Whether the data set can be loaded on this machine."""
+    return isinstance(dataset.source, GeneratedSource) or find_folder(dataset, folders) is not None
+
+
+def missing_sentence(name: str, dataset: Dataset) -> str:
+    """What to do where a data set is not on this machine."""
+    assert isinstance(dataset.source, FileSource), "a generated data set is never missing"
+    fetch = "fetch it with `python -m benchmark.prepare`, or " if dataset.publisher else ""
+    return (
+        f'The data set "{name}" is not on this machine: {fetch}give the folder that holds '
+        f'"{dataset.source.folder}/" by --data-dir or BENCHMARK_DATA_DIR.'
+    )
+
+
+def _from_rows(name: str, dataset: Dataset, rows: dict[str, list[Row]]) -> Corpus:
+    if dataset.labels == "sorted":
+        label_names = tuple(sorted({row.label for row in rows["train"]}))
+    else:
+        label_names = tuple(dataset.labels)
+    number = {label: index for index, label in enumerate(label_names)}
+    splits = {split: _numbered(content, number) for split, content in rows.items()}
+    if "validation" not in splits:
+        if dataset.validation is None:
+            raise UserError(
+                f'Data set "{name}" says neither validation files nor how many rows to hold out; add '
+                '"validation: {rows: ..., seed: 0}" to experiments/datasets.yaml.'
+            )
+        splits["train"], splits["validation"] = _hold_out(name, splits["train"], dataset.validation)
+    return Corpus(name, label_names, splits["train"], splits["validation"], splits["test"], origin=dataset.source.kind)
+
+
+def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
+    labels = np.empty(len(rows), dtype=np.int64)
+    for index, row in enumerate(rows):
+        if row.label not in number:
+            raise UserError(
+                f'{row.place}: the label "{row.label}" is not one of the {len(number)} labels of this data set; '
+                f"{nearest(row.label, list(number))}"
+            )
+        labels[index] = number[row.label]
+    return Split(tuple(row.text for row in rows), labels)
+
+
+def _hold_out(name: str, train: Split, validation: ValidationRows) -> tuple[Split, Split]:
+    """Training and validation rows, each in the order of the file; which rows, a seed of the data set alone decides."""
+    if validation.rows >= len(train):
+        raise UserError(
+            f'Data set "{name}": {validation.rows} validation rows of {len(train)} training rows leave none.'
+        )
+    held_out = np.zeros(len(train), dtype=bool)
+    held_out[np.random.default_rng(validation.seed).permutation(len(train))[: validation.rows]] = True
+    return _subset(train, ~held_out), _subset(train, held_out)
+
+
+def _subset(split: Split, mask: np.ndarray) -> Split:
+    return Split(tuple(text for text, kept in zip(split.texts, mask.tolist(), strict=True) if kept), split.labels[mask])
+
+
+def _check_sizes(dataset: Dataset, corpus: Corpus) -> None:
+    if dataset.expected is None:
+        return
+    found = {"train": len(corpus.train), "validation": len(corpus.validation), "test": len(corpus.test)}
+    found["labels"] = corpus.n_labels
+    wrong = [
+        f"{count} {what} (expected {wanted})"
+        for what, count in found.items()
+        if count != (wanted := getattr(dataset.expected, what))
+    ]
+    if wrong:
+        raise UserError(
+            f'Data set "{corpus.name}" is not the one declared: {", ".join(wrong)}; use the published files, or change '
+            '"expected" in experiments/datasets.yaml if other rows are meant.'
+        )

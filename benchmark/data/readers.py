@@ -1,0 +1,126 @@
+"""Rows from CSV, JSON-lines and Parquet files, each with its place; values stay the text that they are in the file."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmark.declarations import FileSource
+from benchmark.errors import UserError, nearest
+
+
+class Row(NamedTuple):
+    """One example and the place it was read from, as ``file:line``."""
+
+    text: str
+    label: str
+    place: str
+
+
+def read_files(source: FileSource, folder: Path) -> dict[str, list[Row]]:
+    """The rows of each split that the source names files for; several files of a split follow each other by name."""
+    patterns = {"train": source.train, "validation": source.validation, "test": source.test}
+    return {split: _split(source, folder, names) for split, names in patterns.items() if names}
+
+
+def _split(source: FileSource, folder: Path, patterns: tuple[str, ...]) -> list[Row]:
+    rows: list[Row] = []
+    for pattern in patterns:
+        paths = sorted(path for path in folder.glob(pattern) if path.is_file())
+        if not paths:
+            raise UserError(f'{folder}: no file "{pattern}"; the publisher\'s own layout is expected there.')
+        for path in paths:
+            rows.extend(read_rows(path, source.format, source.text, source.intent, source.delimiter))
+    if not rows:
+        raise UserError(f"{folder}: {', '.join(patterns)}: no row in these files.")
+    return rows
+
+
+def read_rows(path: Path, kind: str, text: str, intent: tuple[str, ...], delimiter: str) -> Iterator[Row]:
+    """The rows of one file.
+
+    ``kind`` is "csv", "json_lines" or "parquet"; ``text`` and ``intent`` name columns (of several intent columns the
+    values are joined by "_"). Files are UTF-8, with or without a byte-order mark, whatever the locale. Raises
+    UserError with file and line for a file that is not so, a missing column, a row of the wrong length, or a row
+    without a label.
+    """
+    read = {"csv": _read_csv, "json_lines": _read_json_lines, "parquet": _read_parquet}[kind]
+    try:
+        for line, record in read(path, (text, *intent), delimiter):
+            place = f"{path}:{line}"
+            label = "_".join(_as_text(record[column], column, place) for column in intent)
+            if not label.strip("_ "):
+                raise UserError(f"{place}: this row has no label; give it one or take the row out.")
+            yield Row(_as_text(record[text], text, place), label, place)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    csv.field_size_limit(2**31 - 1)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            header = next(reader, None)
+            if header is None:
+                raise UserError(f"{path} is empty; a header line is expected.")
+            for column in columns:
+                if column not in header:
+                    raise UserError(f'{path}:1: there is no column "{column}"; {nearest(column, header)}')
+            last = reader.line_num
+            for values in reader:
+                line, last = last + 1, reader.line_num
+                if not values:
+                    continue
+                if len(values) != len(header):
+                    raise UserError(
+                        f"{path}:{line}: {len(values)} values where the header names {len(header)} columns."
+                    )
+                yield line, dict(zip(header, values, strict=True))
+        except csv.Error as error:
+            raise UserError(f"{path}:{reader.line_num}: this is not CSV: {error}.") from None
+
+
+def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    # newline="\n": a line ends there only, not at U+2028 or a lone carriage return inside a text
+    with path.open(encoding="utf-8-sig", newline="\n") as file:
+        for line, content in enumerate(file, start=1):
+            if not content.strip():
+                continue
+            try:
+                record = json.loads(content)
+            except json.JSONDecodeError as error:
+                raise UserError(f"{path}:{line}: this line is not JSON: {error.msg}.") from None
+            if not isinstance(record, dict):
+                raise UserError(f"{path}:{line}: each line must be a JSON object.")
+            for column in columns:
+                if column not in record:
+                    raise UserError(f'{path}:{line}: there is no key "{column}"; {nearest(column, list(record))}')
+            yield line, record
+
+
+def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    import pandas as pd
+    from pyarrow.lib import ArrowInvalid
+
+    try:
+        frame = pd.read_parquet(path)
+    except ArrowInvalid as error:
+        raise UserError(f"{path}: this is not Parquet: {error}.") from None
+    for column in columns:
+        if column not in frame.columns:
+            raise UserError(f'{path}: there is no column "{column}"; {nearest(column, list(frame.columns))}')
+    yield from enumerate(frame[list(columns)].to_dict("records"), start=1)
+
+
+def _as_text(value: Any, column: str, place: str) -> str:
+    """The text of a value; a whole number stands for its digits, anything else would be a guess."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    shown = json.dumps(value, default=str)
+    raise UserError(f'{place}: "{column}" must be text, not {shown}.')

@@ -1,0 +1,125 @@
+"""Where a pretrained encoder's files are: a folder at hand, the hub's cache, or built on the spot. Does not import
+torch.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
+from benchmark.errors import UserError
+from benchmark.specs import canonical
+
+# What is fetched and what counts as content: configuration, tokenizer, safetensors weights. Never pickled weights,
+# never code.
+FILE_PATTERNS = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+    "model.safetensors",
+    "model-*-of-*.safetensors",
+    "model.safetensors.index.json",
+)
+# Raise this number whenever the same declaration would build another tiny encoder.
+BUILD_VERSION = 1
+
+
+@dataclass(frozen=True)
+class FoundEncoder:
+    """An encoder's files on this machine; ``revision`` is the hub's commit where it is known."""
+
+    folder: Path
+    origin: str  # "folder", "hub" or "built"
+    revision: str | None
+
+
+def find_encoder(encoder: Encoder, folders: Iterable[Path], build_folder: Path) -> FoundEncoder | None:
+    """The encoder's files on this machine, without the network; None where they are not here.
+
+    Looked for in this order: a model folder below one of ``folders`` (by the declared folder names, then the id, then
+    the id's last part), the hub's cache. A built encoder's place is below ``build_folder``, whether it has been built
+    yet or not.
+    """
+    if isinstance(encoder.source, BuiltSource):
+        return FoundEncoder(build_folder / built_fingerprint(encoder)[:16], "built", None)
+    names = (*encoder.source.folders, encoder.source.id, encoder.source.id.rpartition("/")[2])
+    for parent in folders:
+        for name in names:
+            if (parent / name / "config.json").is_file():
+                _require_safetensors(parent / name)
+                return FoundEncoder(parent / name, "folder", None)
+    return _find_in_hub_cache(encoder.source)
+
+
+def fetch_encoder(source: PretrainedSource) -> FoundEncoder:
+    """Download the encoder at its declared revision into the hub's cache (files already there are not fetched again).
+
+    Raises UserError where the hub cannot be reached, has no such model or revision, or only pickled weights.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        folder = snapshot_download(source.id, revision=source.revision, allow_patterns=list(FILE_PATTERNS))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise UserError(
+            f"{source.id} (revision {source.revision}) could not be fetched from the hub: {reason}. Put a copy of it "
+            "into a folder and name that folder by --encoder-dir or BENCHMARK_ENCODER_DIR."
+        ) from None
+    _require_safetensors(Path(folder))
+    return FoundEncoder(Path(folder), "hub", Path(folder).name)  # the hub's cache names a snapshot by its commit
+
+
+def content_files(folder: Path) -> list[Path]:
+    """The files of a model folder that make up its content, by name."""
+    return sorted({path for pattern in FILE_PATTERNS for path in folder.glob(pattern) if path.is_file()})
+
+
+def built_fingerprint(encoder: Encoder) -> str:
+    """The fingerprint of a built encoder, which follows from its declaration alone."""
+    assert isinstance(encoder.source, BuiltSource)
+    recipe = f"{BUILD_VERSION} {canonical(encoder.source)} {canonical(encoder.size)}"
+    return hashlib.sha256(recipe.encode()).hexdigest()
+
+
+def missing_encoder_sentence(name: str, encoder: Encoder) -> str:
+    """What to do where an encoder is not on this machine."""
+    assert isinstance(encoder.source, PretrainedSource)
+    return (
+        f'The encoder "{name}" ({encoder.source.id}) is not on this machine: fetch it with '
+        "`python -m benchmark.prepare`, or give a folder of model folders by --encoder-dir or BENCHMARK_ENCODER_DIR."
+    )
+
+
+def _find_in_hub_cache(source: PretrainedSource) -> FoundEncoder | None:
+    # by hand rather than through huggingface_hub, whose import would cost a report more than the rest of its work
+    hub = os.environ.get("HF_HUB_CACHE")
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    repository = Path(hub or home / "hub") / f"models--{source.id.replace('/', '--')}"
+    reference = repository / "refs" / source.revision
+    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else source.revision
+    folder = repository / "snapshots" / commit
+    if not (folder / "config.json").is_file() or not _has_safetensors(folder):
+        return None
+    return FoundEncoder(folder, "hub", commit)
+
+
+def _has_safetensors(folder: Path) -> bool:
+    return any(folder.glob("model*.safetensors"))
+
+
+def _require_safetensors(folder: Path) -> None:
+    if not _has_safetensors(folder):
+        raise UserError(
+            f"{folder} has no model.safetensors; pickled weights are never loaded, because loading them can run code. "
+            "Convert them with the hub's safetensors conversion, or name another copy."
+        )

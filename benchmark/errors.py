@@ -1,0 +1,22 @@
+"""The one exception that stands for a user's mistake."""
+
+
+class UserError(Exception):
+    """Something that the user can put right, told in one sentence.
+
+    The sentence says what is wrong, where (file and line, or key) and what to do. Command lines print it without a
+    traceback and exit with code 2; every other exception is a fault of the program and keeps its traceback.
+    """
+
+
+def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
+    """A half sentence that leads from a wrong name to a right one, e.g. ``did you mean "rau"?``.
+
+    Where nothing is near, it lists what exists.
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return "known: " + (", ".join(sorted(known)) or "none")

@@ -1,0 +1,99 @@
+"""How long runs will take: from operation counts at first, from measured runs on the same device as soon as there are
+some.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from benchmark.declarations import Dataset, Encoder, GeneratedSource
+from benchmark.specs import RunSpec
+from benchmark.store import Result
+
+# Rough rates for a first guess, by kind of device: sustained operations a second of one training process, and seconds
+# that a step takes a layer however small it is. Measured on one core of a Xeon with AMX (bfloat16), and taken from
+# the peak of an H100 at a third.
+_OPERATIONS_PER_SECOND = {"cpu": 1.2e11, "cuda": 2.5e14}
+_SECONDS_PER_LAYER_AND_STEP = {"cpu": 0.006, "cuda": 0.0008}
+_START_SECONDS = {"cpu": 8.0, "cuda": 20.0}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a training costs: floating-point operations, and steps through layers."""
+
+    operations: float
+    layer_steps: float
+
+
+def work_of(run: RunSpec, dataset: Dataset, encoder: Encoder) -> Work:
+    """Operations of forward and backward over all tokens (6 per weight and token; embeddings are look-ups)."""
+    size = encoder.size
+    layers = run.encoder.layers or size.layers
+    weights = layers * (4 * size.hidden**2 + 2 * size.hidden * size.intermediate)
+    rows = _training_rows(dataset)
+    tokens = rows * min(dataset.tokens_per_text, run.encoder.max_length)
+    settings = run.optimisation
+    return Work(
+        operations=6.0 * weights * tokens * settings.epochs,
+        layer_steps=float(layers * settings.epochs * -(-rows // settings.batch_size)),
+    )
+
+
+class Estimator:
+    """Seconds that a run takes on one kind of device, alone on it."""
+
+    def __init__(self, kind: str, device: str) -> None:
+        self.kind = kind
+        self.device = device
+        self.factors: list[float] = []
+
+    def learn(self, results: Iterable[Result], works: dict[str, Work]) -> None:
+        """Take note of finished runs on this very device: how their time compares with the first guess."""
+        for result in results:
+            if result.status == "success" and result.training and result.environment.device == self.device:
+                work = works.get(result.run_id)
+                if work is not None:
+                    self.add(work, result.training.seconds + result.training.evaluation_seconds)
+
+    def add(self, work: Work, seconds: float) -> None:
+        """Take note of one measured run."""
+        self.factors.append(seconds / self._guess(work))
+
+    @property
+    def measured(self) -> bool:
+        """Whether the estimates rest on measured runs."""
+        return bool(self.factors)
+
+    def seconds(self, work: Work) -> float:
+        """The estimate for one run, without start-up."""
+        return self._guess(work) * (median(self.factors) if self.factors else 1.0)
+
+    @property
+    def start_seconds(self) -> float:
+        """A worker's start-up: imports and the first data set and encoder."""
+        return _START_SECONDS[self.kind]
+
+    def _guess(self, work: Work) -> float:
+        return (
+            work.operations / _OPERATIONS_PER_SECOND[self.kind]
+            + work.layer_steps * _SECONDS_PER_LAYER_AND_STEP[self.kind]
+        )
+
+
+def _training_rows(dataset: Dataset) -> int:
+    if dataset.expected is not None:
+        return dataset.expected.train
+    if isinstance(dataset.source, GeneratedSource):
+        return dataset.source.rows["train"]
+    return 10_000  # unknown before the files are read
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it: ``40 s``, ``12 min``, ``3 h 05 min``."""
+    if seconds < 100:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,153 @@
+"""Which of the declared data sets and encoders are on this machine, and what exactly they hold. Without torch."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmark.data import is_here, load_corpus, missing_sentence
+from benchmark.encoders import (
+    FoundEncoder,
+    built_fingerprint,
+    content_files,
+    find_encoder,
+    missing_encoder_sentence,
+)
+from benchmark.errors import UserError
+from benchmark.registry import Inputs, Registry
+
+CACHE = Path(__file__).resolve().parents[1] / ".cache"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where inputs are looked for: folders of data sets, folders of encoders (first match wins), and the project's
+    own cache.
+    """
+
+    data_folders: tuple[Path, ...]
+    encoder_folders: tuple[Path, ...]
+    cache: Path
+
+    @property
+    def built_encoders(self) -> Path:
+        return self.cache / "encoders"
+
+    @property
+    def fetched_data(self) -> Path:
+        return self.cache / "data"
+
+    def all_data_folders(self) -> tuple[Path, ...]:
+        """The user's folders, then what was fetched."""
+        return (*self.data_folders, self.fetched_data)
+
+
+def places(data_folder: str | None, encoder_folder: str | None, cache: Path | None = None) -> Places:
+    """Places from command-line options, else from BENCHMARK_DATA_DIR, BENCHMARK_ENCODER_DIR and BENCHMARK_CACHE_DIR.
+
+    Raises UserError for a folder that is named and not there.
+    """
+    cache = cache or Path(os.environ.get("BENCHMARK_CACHE_DIR") or CACHE)
+    return Places(
+        _named_folder(data_folder, "--data-dir", "BENCHMARK_DATA_DIR"),
+        _named_folder(encoder_folder, "--encoder-dir", "BENCHMARK_ENCODER_DIR"),
+        cache.resolve(),
+    )
+
+
+@dataclass(frozen=True)
+class FoundInputs:
+    """Fingerprints of what is here, and a sentence for each input that is not."""
+
+    inputs: Inputs
+    missing: dict[str, str] = field(default_factory=dict)  # "data set tnews" or "encoder x" to what to do
+
+
+def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[str], where: Places) -> FoundInputs:
+    """Look for data sets and encoders by registry name and take their fingerprints; fetches nothing.
+
+    Raises UserError for an input that is here but wrong (a file that cannot be read, a row without a label, sizes
+    that differ).
+    """
+    hashes = _FileHashes(where.cache / "fingerprints.json")
+    found_datasets: dict[str, str | None] = {}
+    found_encoders: dict[str, str | None] = {}
+    missing = {}
+    for name in dict.fromkeys(datasets):
+        dataset = registry.datasets[name]
+        if is_here(dataset, where.all_data_folders()):
+            found_datasets[name] = load_corpus(name, dataset, where.all_data_folders()).fingerprint
+        else:
+            missing[f"data set {name}"] = missing_sentence(name, dataset)
+            found_datasets[name] = None
+    for name in dict.fromkeys(encoders):
+        encoder = registry.encoders[name]
+        found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
+        if found is None:
+            missing[f"encoder {name}"] = missing_encoder_sentence(name, encoder)
+            found_encoders[name] = None
+        elif found.origin == "built":
+            found_encoders[name] = built_fingerprint(encoder)
+        else:
+            found_encoders[name] = _folder_fingerprint(found, hashes)
+    hashes.save()
+    return FoundInputs(Inputs(found_datasets, found_encoders), missing)
+
+
+def _folder_fingerprint(found: FoundEncoder, hashes: "_FileHashes") -> str:
+    """SHA-256 over name and content of every file that makes up the encoder."""
+    digest = hashlib.sha256()
+    for path in content_files(found.folder):
+        digest.update(f"{path.name} {hashes.sha256(path)}\n".encode())
+    return digest.hexdigest()
+
+
+class _FileHashes:
+    """SHA-256 of large files, remembered by path, size and time of change, so that weights are read once and not at
+    every plan.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.changed = False
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self.known: dict[str, list[int | str]] = known if isinstance(known, dict) else {}
+
+    def sha256(self, path: Path) -> str:
+        real = path.resolve()
+        status = real.stat()
+        entry = self.known.get(str(real))
+        if isinstance(entry, list) and len(entry) == 3 and entry[:2] == [status.st_size, status.st_mtime_ns]:
+            return str(entry[2])
+        with real.open("rb") as file:
+            value = hashlib.file_digest(file, "sha256").hexdigest()
+        self.known[str(real)] = [status.st_size, status.st_mtime_ns, value]
+        self.changed = True
+        return value
+
+    def save(self) -> None:
+        """Keep what was learnt; a cache that cannot be written only costs time."""
+        if not self.changed:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+            temporary.write_text(json.dumps(self.known), encoding="utf-8")
+            os.replace(temporary, self.path)
+        except OSError:
+            pass
+
+
+def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:
+    value, name = (option, option_name) if option else (os.environ.get(variable), variable)
+    if not value:
+        return ()
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"{name}: {value} is not a folder.")
+    return (folder.resolve(),)

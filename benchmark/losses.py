@@ -1,0 +1,100 @@
+"""The loss terms, each a pure function of logits; all in float32, whatever the encoder computed in.
+
+``logits`` has shape (B, K), ``labels`` (B,) in [0, K); each function returns a scalar, the mean over the batch or a
+loss of the batch as a whole. Terms of a batch (``rau_loss``, ``avuc_loss``) must see all its logits at once.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+# Where probabilities enter a logarithm or an empirical share can be 0; the value of PosCal's published code.
+SMALLEST_SHARE = 1e-8
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:
+    """(1 - e) * CE + e * the mean of -log p over the K - 1 other labels; e = ``smoothing`` in [0, 1).
+
+    With e = 0 it is plain cross-entropy. Source: Szegedy et al., 2016; Mueller et al., 2019; spread over the *other*
+    labels, as the paper describes it ("the none ground-truth labels").
+    """
+    log_p = functional.log_softmax(logits.float(), dim=1)
+    right = -log_p.gather(1, labels[:, None]).squeeze(1)
+    if smoothing == 0.0:
+        return right.mean()
+    others = (-log_p.sum(dim=1) - right) / (log_p.shape[1] - 1)
+    return ((1 - smoothing) * right + smoothing * others).mean()
+
+
+def predictive_entropy(logits: Tensor) -> Tensor:
+    """u = -sum_k p_k log p_k of each sample in nats, shape (B,), in [0, log K] (the paper's eq. for u_i)."""
+    log_p = functional.log_softmax(logits.float(), dim=1)
+    return -(log_p.exp() * log_p).sum(dim=1)
+
+
+def rau_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tensor:
+    """Rebalanced accuracy-uncertainty loss: log(1 + n_AU / (n_AC + n_AU) + n_IC / (n_IC + n_IU)).
+
+    ``threshold`` is u_theta in nats: a sample is certain where its entropy is at or below it. The paper prints tan(u);
+    tanh is meant, as in AVUC (u reaches log K > pi/2, where tan changes sign). An empty pair of groups counts 0.
+    Source: HS-RAU (AAAI 2022), section "Rebalanced Accuracy-Uncertainty Loss".
+    """
+    n_ac, n_au, n_ic, n_iu = _accuracy_uncertainty_groups(logits, labels, threshold)
+    return torch.log1p(_share(n_au, n_ac) + _share(n_ic, n_iu))
+
+
+def avuc_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tensor:
+    """Accuracy versus uncertainty calibration loss: log(1 + (n_AU + n_IC) / (n_AC + n_IU)).
+
+    ``threshold`` as in ``rau_loss``. Where n_AC + n_IU is 0 the ratio is held finite by dividing by at least 1e-8.
+    Source: Krishnan and Tickoo, 2020 (eq. 3 and 4), with the paper's a_i for its confidence.
+    """
+    n_ac, n_au, n_ic, n_iu = _accuracy_uncertainty_groups(logits, labels, threshold)
+    return torch.log1p((n_au + n_ic) / (n_ac + n_iu).clamp_min(SMALLEST_SHARE))
+
+
+def poscal_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
+    """Mean over the batch of KL(p || q), q looked up per sample and label in ``posterior_table`` of shape (bins, K).
+
+    ``posterior_table[b, k]`` is the share of label k among the training samples whose probability of k fell in bin b
+    (bins (a, b], as in ``metrics``); NaN where no probability fell, and there the table says nothing: the term is 0
+    and has no gradient. No gradient runs through q. q is held at or above 1e-8. Source: Jung et al., 2020 (PosCal).
+    """
+    log_p = functional.log_softmax(logits.float(), dim=1)
+    p = log_p.exp()
+    bins = probability_bins(p.detach(), posterior_table.shape[0])
+    q = posterior_table.gather(0, bins)
+    known = ~torch.isnan(q)
+    log_q = torch.where(known, q, torch.ones_like(q)).clamp_min(SMALLEST_SHARE).log()
+    return torch.where(known, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1).mean()
+
+
+def probability_bins(probabilities: Tensor, n_bins: int) -> Tensor:
+    """The bin in [0, n_bins) of each probability, for equal bins (a, b] whose first is closed on the left."""
+    return (probabilities * n_bins).ceil().long().sub_(1).clamp_(0, n_bins - 1)
+
+
+def _accuracy_uncertainty_groups(
+    logits: Tensor, labels: Tensor, threshold: float | Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """n_AC, n_AU, n_IC, n_IU: the soft sizes of the four groups (accurate or not, certain or not)."""
+    confidence, predictions = functional.softmax(logits.float(), dim=1).max(dim=1)
+    uncertainty = predictive_entropy(logits)
+    right = predictions == labels
+    certain = uncertainty.detach() <= threshold
+    agreement = torch.where(right, confidence, 1 - confidence)
+    certainty = 1 - torch.tanh(uncertainty)
+    uncertain_part = agreement * torch.tanh(uncertainty)
+    certain_part = agreement * certainty
+    return (
+        (certain_part * (right & certain)).sum(),
+        (uncertain_part * (right & ~certain)).sum(),
+        (certain_part * (~right & certain)).sum(),
+        (uncertain_part * (~right & ~certain)).sum(),
+    )
+
+
+def _share(part: Tensor, other: Tensor) -> Tensor:
+    """part / (part + other), and 0 with a gradient of 0 where both are 0."""
+    whole = part + other
+    return torch.where(whole > 0, part / whole.clamp_min(SMALLEST_SHARE), torch.zeros_like(whole))

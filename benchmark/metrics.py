@@ -1,0 +1,169 @@
+"""Calibration and classification metrics on NumPy arrays.
+
+Every function takes class probabilities of shape (N, K), rows summing to 1, and the N right labels as integers in
+[0, K). Values are fractions, never percent. Bins are (a, b], the first one closed on the left, so a probability of
+exactly 0 falls in the first bin and one of exactly 1 in the last. Sums run in float64.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+
+
+def classwise_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> Array:
+    """Class-wise expected calibration error of each label, shape (K,), as fractions.
+
+    For label k the N probabilities p_ik are put into ``n_bins`` equal bins B;
+    ECE_k = sum over B of |B|/N * |mean(y_i = k) - mean(p_ik)|. The formula of the paper (section "Confidence
+    Calibration Metric") averages this over labels, its tables print ``100 * classwise_ece(...).sum()``. A label that no
+    sample bears is not left out: its error is the mean probability that it was given.
+
+    Raises ValueError on arrays of the wrong shape, labels out of range, or values that are no probabilities.
+    """
+    probabilities, labels = _checked(probabilities, labels, n_bins)
+    n_samples, n_labels = probabilities.shape
+    errors = np.zeros(n_labels)
+    for label in range(n_labels):
+        column = probabilities[:, label]
+        gaps = np.bincount(bin_indices(column, n_bins), weights=(labels == label) - column, minlength=n_bins)
+        errors[label] = np.abs(gaps).sum() / n_samples
+    return errors
+
+
+def top_label_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> float:
+    """Expected calibration error of the predicted label's confidence in equal-width bins, a fraction.
+
+    Source: Naeini et al., 2015; Guo et al., 2017.
+    """
+    bins = reliability_bins(probabilities, labels, n_bins)
+    gaps = bins["count"] * np.abs(bins["accuracy"] - bins["confidence"])
+    return float(np.nansum(gaps) / bins["count"].sum())
+
+
+def adaptive_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> float:
+    """Top-label calibration error in bins of equal mass (equal counts, to within one), a fraction.
+
+    Samples are sorted by confidence and cut into ``n_bins`` runs; a run that would end between samples of the *same*
+    confidence extends to the last of them, for without that rule the value would depend on the order of the samples.
+    Source: Nguyen and O'Connor, 2015 (bins of equal mass).
+    """
+    probabilities, labels = _checked(probabilities, labels, n_bins)
+    right = (probabilities.argmax(axis=1) == labels).astype(float)
+    confidence, group, counts = np.unique(probabilities.max(axis=1), return_inverse=True, return_counts=True)
+    right_in_group = np.bincount(group, weights=right, minlength=len(confidence))
+    first_rank = np.cumsum(counts) - counts
+    run_starts = np.ceil(np.arange(1, n_bins) * len(labels) / n_bins)
+    run = np.searchsorted(run_starts, first_rank, side="right")
+    gaps = np.bincount(run, weights=right_in_group - counts * confidence, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(labels))
+
+
+def brier_score(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    """Mean squared distance between the probabilities and the one-hot label, in [0, 2]. Source: Brier, 1950."""
+    probabilities, labels = _checked(probabilities, labels)
+    right = probabilities[np.arange(len(labels)), labels]
+    return float(((probabilities**2).sum(axis=1) - 2 * right + 1).mean())
+
+
+def negative_log_likelihood(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    """Mean of -log p(right label) in nats; finite, because probabilities are held at or above 1e-300."""
+    probabilities, labels = _checked(probabilities, labels)
+    right = probabilities[np.arange(len(labels)), labels]
+    return float(-np.log(np.maximum(right, 1e-300)).mean())
+
+
+def reliability_bins(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> dict[str, Array]:
+    """What a reliability diagram draws: per confidence bin ``count``, mean ``confidence`` and ``accuracy``.
+
+    Each value has shape (n_bins,); confidence and accuracy of an empty bin are NaN.
+    """
+    probabilities, labels = _checked(probabilities, labels, n_bins)
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == labels
+    index = bin_indices(confidence, n_bins)
+    count = np.bincount(index, minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        return {
+            "count": count,
+            "confidence": np.bincount(index, weights=confidence, minlength=n_bins) / count,
+            "accuracy": np.bincount(index, weights=right, minlength=n_bins) / count,
+        }
+
+
+def classification_scores(labels: ArrayLike, predictions: ArrayLike, n_labels: int) -> dict[str, Any]:
+    """Accuracy and macro precision, recall and F1, all as fractions, with the per-label values beside them.
+
+    Returns ``accuracy``, ``precision``, ``recall``, ``f1`` (floats) and ``per_label``: a dict of ``precision``,
+    ``recall``, ``f1`` and ``support``, each of shape (n_labels,). **The macro values divide by all ``n_labels``
+    labels**, also those that no test row bears; a ratio of 0/0 counts as 0. A label without test rows therefore scores
+    0 and lowers the mean (``support`` tells which those are).
+    """
+    labels, predictions = _as_labels(labels, n_labels, "labels"), _as_labels(predictions, n_labels, "predictions")
+    if labels.shape != predictions.shape:
+        raise ValueError(f"{len(labels)} labels for {len(predictions)} predictions")
+    hits = np.bincount(labels[labels == predictions], minlength=n_labels).astype(float)
+    predicted = np.bincount(predictions, minlength=n_labels)
+    support = np.bincount(labels, minlength=n_labels)
+    precision = _ratio(hits, predicted)
+    recall = _ratio(hits, support)
+    f1 = _ratio(2 * hits, predicted + support)
+    return {
+        "accuracy": float((labels == predictions).mean()),
+        "precision": float(precision.mean()),
+        "recall": float(recall.mean()),
+        "f1": float(f1.mean()),
+        "per_label": {"precision": precision, "recall": recall, "f1": f1, "support": support},
+    }
+
+
+def bin_indices(values: Array, n_bins: int) -> Array:
+    """The bin in [0, n_bins) of each value in [0, 1], for bins (a, b] whose first is closed on the left.
+
+    The edges are the floats nearest to i / n_bins, so that 0.3 falls in the third of ten bins, as it is written.
+    """
+    edges = np.arange(n_bins + 1) / n_bins
+    index: Array = np.clip(np.ceil(values * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
+    # the product above is rounded: put right the values that stand exactly at, or one float beside, an edge
+    index -= (values <= edges[index]) & (index > 0)
+    index += values > edges[index + 1]
+    np.minimum(index, n_bins - 1, out=index)
+    return index
+
+
+def softmax(logits: ArrayLike) -> Array:
+    """Row-wise softmax of logits (N, K) in float64."""
+    logits = np.asarray(logits, dtype=np.float64)
+    powers: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
+
+
+def _checked(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 1) -> tuple[Array, Array]:
+    probabilities = np.asarray(probabilities, dtype=np.float64)
+    if probabilities.ndim != 2 or 0 in probabilities.shape:
+        raise ValueError(f"probabilities must have shape (N, K) with N, K > 0, not {probabilities.shape}")
+    if n_bins < 1:
+        raise ValueError(f"n_bins must be at least 1, not {n_bins}")
+    # written so that NaN fails too; 1e-3 lets half-precision softmax through
+    if not (probabilities.min() >= 0 and np.all(np.abs(probabilities.sum(axis=1) - 1) < 1e-3)):
+        raise ValueError("probabilities must be in [0, 1], each row summing to 1")
+    labels = _as_labels(labels, probabilities.shape[1], "labels")
+    if len(labels) != len(probabilities):
+        raise ValueError(f"{len(labels)} labels for {len(probabilities)} rows of probabilities")
+    return probabilities, labels
+
+
+def _as_labels(labels: ArrayLike, n_labels: int, what: str) -> Array:
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or len(labels) == 0 or not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(f"{what} must be a non-empty vector of integers")
+    if labels.min() < 0 or labels.max() >= n_labels:
+        raise ValueError(f"{what} must be in [0, {n_labels}), found {labels.min()} to {labels.max()}")
+    return labels
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)

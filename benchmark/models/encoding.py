@@ -1,0 +1,175 @@
+"""A pretrained transformer as a text encoder: rows of tokens in, the last hidden state at [CLS] out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import (
+    AlbertTokenizer,
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    BertTokenizer,
+    PreTrainedModel,
+    XLNetTokenizer,
+)
+from transformers.utils import logging as transformers_logging
+
+from benchmark.declarations import Encoder, PretrainedSource
+from benchmark.errors import UserError
+from benchmark.models.rows import LaidOut, Rows, TokenisedTexts
+
+# Families that take positions and a block mask, with the number their positions start at relative to the padding id
+# (None: 0).
+_BLOCK_MASKED = {"bert", "albert", "electra", "distilbert"}
+_BLOCK_MASKED_AFTER_PADDING = {"roberta", "xlm-roberta", "camembert"}
+_PERMUTATION_MASKED = {"xlnet"}
+_TOKENIZERS = {"BertTokenizer": BertTokenizer, "XLNetTokenizer": XLNetTokenizer, "AlbertTokenizer": AlbertTokenizer}
+# More unknown tokens than this, and the tokenizer is not the one the weights were trained with.
+_MOST_UNKNOWN = 0.5
+
+
+@dataclass(frozen=True)
+class TextsOnDevice:
+    """The flat tokens of a split on the device that trains, one padding token at the end for empty slots."""
+
+    tokens: Tensor
+    token_types: Tensor | None
+
+    @staticmethod
+    def of(texts: TokenisedTexts, padding: int, device: torch.device) -> "TextsOnDevice":
+        tokens = torch.from_numpy(np.append(texts.tokens, np.int32(padding))).to(device)
+        types = None
+        if texts.token_types is not None:
+            types = torch.from_numpy(np.append(texts.token_types, np.int32(0))).to(device)
+        return TextsOnDevice(tokens, types)
+
+
+class TextEncoder(nn.Module):
+    """The transformer below the head. ``packed`` says whether it takes several texts in one row."""
+
+    def __init__(self, transformer: PreTrainedModel) -> None:
+        super().__init__()
+        self.transformer = transformer
+        config = transformer.config
+        self.hidden = int(config.hidden_size)
+        self.padding = int(config.pad_token_id if config.pad_token_id is not None else 0)
+        kind = config.model_type
+        self.packed = kind in _BLOCK_MASKED | _BLOCK_MASKED_AFTER_PADDING | _PERMUTATION_MASKED
+        self._permutation = kind in _PERMUTATION_MASKED
+        self._first_position = self.padding + 1 if kind in _BLOCK_MASKED_AFTER_PADDING else 0
+
+    def forward(self, texts: TextsOnDevice, batch: LaidOut) -> Tensor:
+        """Encoded vectors (B, H) in float32, in the order of the batch."""
+        encoded = [self.encode_rows(texts, rows) for rows in batch.pieces]
+        if len(encoded) == 1:
+            return encoded[0]
+        return torch.cat(encoded)[batch.order.to(encoded[0].device)]
+
+    def encode_rows(self, texts: TextsOnDevice, rows: Rows) -> Tensor:
+        """Encoded vectors of the texts of one piece, (b, H) in float32."""
+        source = rows.source.long()
+        inputs: dict[str, Any] = {"input_ids": texts.tokens[source].long()}
+        if texts.token_types is not None:
+            inputs["token_type_ids"] = texts.token_types[source].long()
+        same_text = rows.texts[:, :, None] == rows.texts[:, None, :]
+        if self._permutation:
+            inputs["perm_mask"] = (~same_text).float()
+        elif self.packed:
+            inputs["position_ids"] = rows.positions.long() + self._first_position
+            inputs["attention_mask"] = _additive(same_text[:, None])
+        else:
+            inputs["attention_mask"] = (rows.texts > 0).long()
+        hidden: Tensor = self.transformer(**inputs).last_hidden_state
+        return hidden.reshape(-1, hidden.shape[-1])[rows.cls].float()
+
+
+def _additive(allowed: Tensor) -> Tensor:
+    """0 where attention is allowed, the lowest number elsewhere, in the type that attention computes in."""
+    kind = allowed.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+    return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill_(~allowed, torch.finfo(dtype).min)
+
+
+def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
+    """The encoder's weights from a model folder, in float32 on the CPU, with as many layers as declared.
+
+    Reads safetensors only and runs no code from the folder. Raises UserError where the folder is no encoder, or
+    weights that the architecture needs are not in it (they would silently be random).
+    """
+    overrides = {} if encoder.layers is None else {"num_hidden_layers": encoder.layers}
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        available = config.num_hidden_layers
+        if encoder.layers is not None and encoder.layers > available:
+            raise UserError(f'Encoder "{encoder.label}" asks for {encoder.layers} layers; {folder} has {available}.')
+        transformer, report = AutoModel.from_pretrained(
+            folder,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **overrides,
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder} cannot be loaded as an encoder: {str(error).strip().splitlines()[0]}") from None
+    finally:
+        transformers_logging.set_verbosity(before)
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler"))
+    if missing:
+        raise UserError(
+            f"{folder} lacks weights that the encoder needs: {', '.join(missing[:3])} ({len(missing)} in all)."
+        )
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None  # the encoded vector is the hidden state itself; an unused layer would only cost
+    return TextEncoder(transformer)
+
+
+def load_tokenizer(encoder: Encoder, folder: Path) -> Any:
+    """The encoder's own tokenizer from its folder, or of the class that its declaration names."""
+    declared = encoder.source.tokenizer_class if isinstance(encoder.source, PretrainedSource) else None
+    loader = AutoTokenizer if declared is None else _TOKENIZERS[declared]
+    try:
+        return loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, ImportError) as error:
+        raise UserError(f"{folder}: the tokenizer cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+
+
+def tokenise(tokenizer: Any, texts: tuple[str, ...], max_length: int) -> TokenisedTexts:
+    """Token ids of each text with the special tokens, cut to ``max_length``.
+
+    Raises UserError where most tokens are unknown, which is what a tokenizer of the wrong class gives without a word.
+    """
+    encoded = tokenizer(list(texts), truncation=True, max_length=max_length, return_attention_mask=False)
+    lengths = np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
+    tokens = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    unknown = float((tokens == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0
+    if unknown > _MOST_UNKNOWN:
+        raise UserError(
+            f"{unknown:.0%} of all tokens are unknown to the tokenizer {type(tokenizer).__name__}; if it is not the "
+            'encoder\'s own, name that one by "tokenizer_class" in experiments/encoders.yaml.'
+        )
+    types = None
+    if "token_type_ids" in encoded:
+        flat = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in encoded["token_type_ids"]])
+        types = flat if flat.any() else None
+    return TokenisedTexts(tokens, starts, _cls_offsets(tokens, starts, tokenizer.cls_token_id), types)
+
+
+def _cls_offsets(tokens: np.ndarray, starts: np.ndarray, cls_token: int | None) -> np.ndarray:
+    """Where [CLS] stands in each text: at its first or its last token, whichever the tokenizer writes."""
+    first, last = starts[:-1], starts[1:] - 1
+    if cls_token is None or (tokens[first] == cls_token).all():
+        return np.zeros(len(first), dtype=np.int64)
+    if (tokens[last] == cls_token).all():
+        offsets: np.ndarray = last - first
+        return offsets
+    raise UserError("The tokenizer writes its [CLS] neither first nor last; such an encoder cannot be used.")

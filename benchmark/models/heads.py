@@ -1,0 +1,51 @@
+"""Heads: from encoded vectors (B, H) to logits (B, K), always in float32."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from benchmark.models.label_vectors import hyperspherical_label_vectors
+from benchmark.specs import Head, HypersphericalHead
+
+
+class LinearHead(nn.Module):
+    """Dropout and a linear layer; weights from N(0, 0.02) as in BERT, drawn from ``generator``."""
+
+    def __init__(self, dropout: float, hidden: int, n_labels: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(hidden, n_labels)
+        with torch.no_grad():
+            self.linear.weight.normal_(0.0, 0.02, generator=generator)
+            self.linear.bias.zero_()
+
+    def forward(self, encoded: Tensor) -> Tensor:
+        logits: Tensor = self.linear(self.dropout(encoded))
+        return logits
+
+
+class HypersphericalDecoder(nn.Module):
+    """logits = scale * E X^T with fixed label vectors X and, if asked, L2-normalised E; nothing to train."""
+
+    label_vectors: Tensor
+
+    def __init__(self, spec: HypersphericalHead, hidden: int, n_labels: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(spec.dropout)
+        self.normalise = spec.normalise
+        vectors = hyperspherical_label_vectors(n_labels, hidden, spec.label_vector_seed)
+        self.scale = float(vectors.norm()) if spec.scale == "frobenius" else float(spec.scale)
+        self.register_buffer("label_vectors", vectors)
+
+    def forward(self, encoded: Tensor) -> Tensor:
+        encoded = self.dropout(encoded)
+        if self.normalise:
+            encoded = functional.normalize(encoded, dim=1)
+        return self.scale * (encoded @ self.label_vectors.T)
+
+
+def build_head(spec: Head, hidden: int, n_labels: int, generator: torch.Generator) -> nn.Module:
+    """The head that a run declares, on the CPU."""
+    if isinstance(spec, HypersphericalHead):
+        return HypersphericalDecoder(spec, hidden, n_labels)
+    return LinearHead(spec.dropout, hidden, n_labels, generator)

@@ -1,0 +1,170 @@
+"""What to do, and why: the union of the runs that tables need, each trained, scored again, or skipped. Pure: opens
+and prints nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark.declarations import Dataset, Encoder, Table
+from benchmark.registry import (
+    Inputs,
+    Registry,
+    Subject,
+    encoder_name,
+    resolve_run,
+    resolve_view,
+    table_subjects,
+)
+from benchmark.specs import RunSpec, ViewSpec, identity, recipe_identity
+from benchmark.store import Result
+
+Action = Literal["train", "score", "skip"]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run: what to do with it and why, the views to have in the end, and who asks for it."""
+
+    run: RunSpec
+    views: tuple[ViewSpec, ...]
+    action: Action
+    reason: str
+    methods: tuple[str, ...]
+    tables: tuple[str, ...]
+    dataset: Dataset
+    encoder: Encoder
+
+    @property
+    def run_id(self) -> str:
+        return identity(self.run)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The results at hand, found by run or, where an input's content is not known here, by recipe."""
+
+    by_run: Mapping[str, Result]
+    by_recipe: Mapping[str, tuple[Result, ...]]
+    with_logits: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(results: Iterable[Result], with_logits: Iterable[str] = ()) -> "Finished":
+        by_run: dict[str, Result] = {}
+        by_recipe: dict[str, tuple[Result, ...]] = {}
+        for result in results:
+            by_run[result.run_id] = result
+            recipe = recipe_identity(result.run)
+            by_recipe[recipe] = (*by_recipe.get(recipe, ()), result)
+        return Finished(by_run, by_recipe, frozenset(with_logits))
+
+    def find(self, run: RunSpec) -> Result | None:
+        """The result of a run. A fingerprint that the run leaves open (None) is taken from the results if they agree
+        on it.
+        """
+        if run.data.fingerprint is not None and run.encoder.fingerprint is not None:
+            return self.by_run.get(identity(run))
+        fitting = [result for result in self.by_recipe.get(recipe_identity(run), ()) if _fits(run, result.run)]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def make_plan(
+    registry: Registry,
+    profile_name: str,
+    tables: Mapping[str, Table],
+    seeds: Iterable[int],
+    inputs: Inputs,
+    finished: Finished,
+    redo: bool = False,
+) -> list[PlannedRun]:
+    """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
+
+    ``redo`` trains finished runs again. Views are those that any table of the registry asks of a run, not only the
+    tables given: a view costs nothing beside a training, and the next table then finds it.
+    """
+    wanted: dict[Subject, dict[str, None]] = {}
+    for name, table in tables.items():
+        for subject in table_subjects(registry, table):
+            wanted.setdefault(subject, {})[name] = None
+    plan = []
+    for seed in dict.fromkeys(seeds):
+        by_run: dict[RunSpec, list[Subject]] = {}
+        for subject in wanted:
+            if _offered(registry, profile_name, subject):
+                run = resolve_run(registry, profile_name, subject, seed, inputs)
+                by_run.setdefault(run, []).append(subject)
+        for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0])):
+            plan.append(_planned(registry, run, subjects, wanted, finished, redo))
+    return plan
+
+
+def _planned(
+    registry: Registry,
+    run: RunSpec,
+    subjects: list[Subject],
+    wanted: Mapping[Subject, Mapping[str, None]],
+    finished: Finished,
+    redo: bool,
+) -> PlannedRun:
+    views = _views(registry, subjects[0])
+    action, reason = _decide(finished, run, views, redo)
+    return PlannedRun(
+        run=run,
+        views=views,
+        action=action,
+        reason=reason,
+        methods=tuple(dict.fromkeys(subject.method for subject in subjects)),
+        tables=tuple(dict.fromkeys(table for subject in subjects for table in wanted[subject])),
+        dataset=registry.datasets[run.data.dataset],
+        encoder=registry.encoders[run.encoder.encoder],
+    )
+
+
+def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo: bool) -> tuple[Action, str]:
+    result = finished.find(run)
+    if result is None:
+        others = finished.by_recipe.get(recipe_identity(run), ())
+        return "train", "other data or encoder weights than the result at hand" if others else "no result yet"
+    if redo:
+        return "train", "asked to do it again"
+    if result.status == "failed":
+        return "train", f"failed before ({result.failure.kind if result.failure else 'unknown'})"
+    missing = [view for view in views if result.view(view) is None]
+    if not missing:
+        return "skip", "done"
+    if result.run_id in finished.with_logits:
+        return "score", f"{len(missing)} of {len(views)} views not scored yet"
+    return "train", "another scoring is asked for, and its logits are not here"
+
+
+def _views(registry: Registry, subject: Subject) -> tuple[ViewSpec, ...]:
+    """The plain views of both splits, and the test view of every method that is this run with a calibrator on top."""
+    methods = registry.methods.methods
+    own = methods[subject.method]
+    views = [
+        resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
+        for name, method in methods.items()
+        if (method.head, method.loss) == (own.head, own.loss)
+    ]
+    plain = views[0].model_copy(update={"calibrator": None})
+    return tuple(dict.fromkeys([plain, plain.model_copy(update={"split": "validation"}), *views]))
+
+
+def _offered(registry: Registry, profile_name: str, subject: Subject) -> bool:
+    profile = registry.profile(profile_name)
+    return subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
+
+
+def _input_order(run: RunSpec) -> tuple[str, int, str]:
+    """Runs that share encoder and data set stand together, so that a worker loads each once."""
+    return (run.encoder.encoder, run.encoder.max_length, run.data.dataset)
+
+
+def _fits(run: RunSpec, other: RunSpec) -> bool:
+    return all(
+        ours is None or ours == theirs
+        for ours, theirs in (
+            (run.data.fingerprint, other.data.fingerprint),
+            (run.encoder.fingerprint, other.encoder.fingerprint),
+        )
+    )

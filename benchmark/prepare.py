@@ -1,0 +1,146 @@
+"""``python -m benchmark.prepare``: fetch and check, once, all that a profile needs. Afterwards nothing touches the
+network.
+"""
+
+import argparse
+
+from rich.console import Console
+
+from benchmark.commandline import (
+    DONE,
+    add_common_options,
+    add_input_options,
+    choose_profile,
+    run_command,
+)
+from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
+from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, Profile
+from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
+from benchmark.errors import UserError
+from benchmark.inputs import Places, places
+from benchmark.registry import Registry, load_registry
+from benchmark.schedule.devices import find_devices
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmark.prepare", description="Fetch and check the data sets and encoders of a profile."
+    )
+    add_common_options(parser)
+    add_input_options(parser)
+    return parser
+
+
+def _command(arguments: argparse.Namespace) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    registry = load_registry(arguments.experiments)
+    profile_name, why = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
+    profile = registry.profile(profile_name)
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    console.print(f"Profile {profile_name} ({why}): {profile.description}", markup=False)
+    problems = []
+    corpora: dict[str, Corpus] = {}
+    for name in dict.fromkeys(profile.datasets.values()):
+        try:
+            corpora[name] = _prepare_dataset(console, name, registry.datasets[name], where)
+        except UserError as error:
+            problems.append(str(error))
+    for name in encoder_names(profile):
+        try:
+            found = _prepare_encoder(console, name, registry.encoders[name], where)
+            _check_lengths(console, registry, profile, name, found, corpora)
+        except UserError as error:
+            problems.append(str(error))
+    if problems:
+        raise UserError("\n".join(problems))
+    console.print("All inputs are here and in order.")
+    return DONE
+
+
+def encoder_names(profile: Profile) -> list[str]:
+    """Every encoder that a profile uses, in its order, once."""
+    names: dict[str, None] = {}
+    for choice in profile.encoders.values():
+        names.update(dict.fromkeys(choice.values() if isinstance(choice, dict) else [choice]))
+    return list(names)
+
+
+def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Places) -> Corpus:
+    folder = find_folder(dataset, where.all_data_folders())
+    if folder is None and isinstance(dataset.source, FileSource):
+        console.print(
+            f"data set {name}: fetching from {dataset.publisher.homepage if dataset.publisher else 'nowhere'}"
+        )
+        folder = fetch_dataset(name, dataset, where.fetched_data)
+    origin = "generated" if folder is None else f"in {folder}"
+    corpus = load_corpus(name, dataset, where.all_data_folders())
+    report = check_corpus(corpus)
+    rows = " / ".join(f"{count:,}" for count in report.rows.values())
+    console.print(f"data set {name}: {origin}", markup=False)
+    console.print(f"  rows: {rows} (training / validation / test), {report.labels} labels")
+    console.print(f"  training rows a label: {report.rarest_label_rows:,} to {report.commonest_label_rows:,}")
+    repeated = ", ".join(f"{count} in {split}" for split, count in report.repeated_in_split.items() if count)
+    remarks = {
+        "texts that stand more than once": repeated,
+        "test texts that are training or validation texts, too": report.test_texts_in_training,
+        "texts with more than one label": report.conflicting_texts,
+        "empty texts": report.empty_texts,
+        "labels without a training row": report.labels_without_training_rows,
+        "labels without a test row (they score 0 in every macro average)": report.labels_without_test_rows,
+    }
+    for remark, count in remarks.items():
+        if count:
+            console.print(f"  {remark}: {count}")
+    if dataset.fingerprint is None:
+        agreement = ""
+    elif dataset.fingerprint == report.fingerprint:
+        agreement = ", as declared"
+    else:
+        agreement = f"; NOT the declared {dataset.fingerprint[:16]}...: results will not compare with published ones"
+    console.print(f"  fingerprint: {report.fingerprint[:16]}...{agreement}")
+    return corpus
+
+
+def _prepare_encoder(console: Console, name: str, encoder: Encoder, where: Places) -> FoundEncoder:
+    found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
+    if found is None:
+        assert not isinstance(encoder.source, BuiltSource)
+        console.print(f"encoder {name}: fetching {encoder.source.id} from the hub")
+        found = fetch_encoder(encoder.source)
+    if found.origin == "built":
+        from benchmark.models import build_encoder
+
+        build_encoder(encoder, found.folder)
+    revision = f", revision {found.revision}" if found.revision else ""
+    console.print(f"encoder {name}: in {found.folder}{revision}", markup=False)
+    return found
+
+
+def _check_lengths(
+    console: Console, registry: Registry, profile: Profile, name: str, found: FoundEncoder, corpora: dict[str, Corpus]
+) -> None:
+    """How many texts of each data set this encoder will see cut short."""
+    from benchmark.models import load_tokenizer, tokenise
+
+    tokenizer = load_tokenizer(registry.encoders[name], found.folder)
+    for role, dataset in profile.datasets.items():
+        lengths = {
+            rule.max_length for rule in profile.training if rule.max_length is not None and rule.dataset in (None, role)
+        }
+        if dataset not in corpora or not lengths or not _is_used(profile, name, role):
+            continue
+        longest = max(lengths)
+        texts = tokenise(tokenizer, corpora[dataset].train.texts, longest + 1)
+        cut = int((texts.lengths > longest).sum())
+        mean = texts.lengths.clip(max=longest).mean()
+        console.print(f"  {dataset}: {mean:.1f} tokens a text, {cut} of {len(texts):,} training texts cut at {longest}")
+
+
+def _is_used(profile: Profile, encoder: str, role: str) -> bool:
+    return any(
+        (choice.get(role) if isinstance(choice, dict) else choice) == encoder for choice in profile.encoders.values()
+    )
+
+
+if __name__ == "__main__":
+    run_command(_command, _parser())

@@ -1,0 +1,23 @@
+"""The declarative registry: what ``experiments/`` says, checked, and the runs, views and cells that follow from it."""
+
+from benchmark.registry.cells import CellRequest, Part, cell_requests, select_tables, table_subjects
+from benchmark.registry.contents import Registry, row_key
+from benchmark.registry.loading import EXPERIMENTS, load_registry
+from benchmark.registry.resolution import Inputs, Subject, encoder_name, resolve_run, resolve_view
+
+__all__ = [
+    "EXPERIMENTS",
+    "CellRequest",
+    "Inputs",
+    "Part",
+    "Registry",
+    "Subject",
+    "cell_requests",
+    "encoder_name",
+    "load_registry",
+    "resolve_run",
+    "resolve_view",
+    "row_key",
+    "select_tables",
+    "table_subjects",
+]

@@ -1,0 +1,118 @@
+"""What each cell of a declared table asks for, in a profile that may offer only some of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmark.declarations import Profile, Table, TableColumn, TableRow
+from benchmark.errors import UserError, nearest
+from benchmark.registry.contents import Registry
+from benchmark.registry.resolution import Subject
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a cell looks at: a subject and, for a low-frequency column, the rank of the label (1, the
+    rarest).
+    """
+
+    subject: Subject
+    rarest: int | None = None
+
+
+@dataclass(frozen=True)
+class CellRequest:
+    """A metric, of one part or as the mean over several."""
+
+    parts: tuple[Part, ...]
+    metric: str
+    decimals: int
+
+
+def cell_requests(registry: Registry, table: Table, row: TableRow) -> Iterator[tuple[TableColumn, list[CellRequest]]]:
+    """For each group of columns, what the cells of a row ask for, metric by metric."""
+    by_label = {column.label: column for column in table.columns}
+    for column in table.columns:
+        sources = [by_label[label] for label in column.mean_over] or [column]
+        parts = tuple(_part(row, source) for source in sources)
+        yield (
+            column,
+            [
+                CellRequest(parts, metric, column.decimals.get(metric, registry.metrics[metric].decimals))
+                for metric in column.metrics
+            ],
+        )
+
+
+def table_subjects(registry: Registry, table: Table) -> list[Subject]:
+    """All subjects of a table, without duplicates, in its order."""
+    subjects: dict[Subject, None] = {}
+    for row in (row for group in table.rows for row in group):
+        for _, requests in cell_requests(registry, table, row):
+            for request in requests:
+                subjects.update({part.subject: None for part in request.parts})
+    return list(subjects)
+
+
+def narrow(table: Table, profile: Profile, datasets: list[str] | None, methods: list[str] | None) -> Table | None:
+    """The table with only the rows and columns that the profile offers and that were asked for; None if nothing is
+    left.
+
+    A mean column stays only where all that it averages stays.
+    """
+    wanted = profile.datasets.keys() if datasets is None else profile.datasets.keys() & set(datasets)
+    rows = tuple(
+        kept
+        for group in table.rows
+        if (
+            kept := tuple(
+                row for row in group if row.encoder in profile.encoders and (methods is None or row.method in methods)
+            )
+        )
+    )
+    kept_labels = {column.label for column in table.columns if column.dataset in wanted}
+    columns = tuple(
+        column
+        for column in table.columns
+        if (set(column.mean_over) <= kept_labels if column.mean_over else column.label in kept_labels)
+    )
+    if not rows or not columns:
+        return None
+    return table.model_copy(update={"rows": rows, "columns": columns})
+
+
+def select_tables(
+    registry: Registry,
+    profile_name: str,
+    names: list[str],
+    datasets: list[str] | None = None,
+    methods: list[str] | None = None,
+) -> dict[str, Table]:
+    """The tables of those names ("all": every one), narrowed to the profile and to what was asked for, empty ones
+    left out.
+
+    Raises UserError for an unknown table, data set or method, with the nearest known name, and where nothing is left.
+    """
+    profile = registry.profile(profile_name)
+    _require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
+    _require_known(methods, registry.methods.methods, "method")
+    if "all" in names:
+        names = list(registry.tables)
+    _require_known(names, [*registry.tables, "all"], "table")
+    chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
+    tables = {name: table for name, table in chosen.items() if table is not None}
+    if not tables:
+        raise UserError(f"Profile {profile_name} has nothing of what was asked for in {', '.join(names)}.")
+    return tables
+
+
+def _part(row: TableRow, column: TableColumn) -> Part:
+    assert column.dataset is not None, "means are over columns with a data set"
+    return Part(Subject(column.dataset, row.encoder, row.method, column.corruption), column.rarest)
+
+
+def _require_known(names: list[str] | None, known: object, what: str) -> None:
+    known_names = list(known)  # type: ignore[call-overload]
+    for name in names or []:
+        if name not in known_names:
+            hint = nearest(name, known_names)
+            raise UserError(f'there is no {what} "{name}"; {hint}' + ("" if hint.endswith("?") else "."))

@@ -1,0 +1,43 @@
+"""All that ``experiments/`` declares, as one object."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from benchmark.declarations import Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table
+from benchmark.errors import UserError, nearest
+
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All that ``experiments/`` declares, its names checked against each other."""
+
+    datasets: dict[str, Dataset]
+    encoders: dict[str, Encoder]
+    methods: MethodsFile
+    metrics: dict[str, Metric]
+    scoring: Scoring
+    tables: dict[str, Table]
+    profiles: dict[str, Profile]
+    paper: dict[str, dict[str, dict[str, dict[str, float]]]]
+
+    def profile(self, name: str) -> Profile:
+        """The profile of that name; UserError with the nearest name if there is none."""
+        return _named(self.profiles, name, "profile")
+
+    def table(self, name: str) -> Table:
+        """The table of that name; UserError with the nearest name if there is none."""
+        return _named(self.tables, name, "table")
+
+
+def row_key(method: str, encoder: str) -> str:
+    """The name of a table's row in the paper's numbers: the method, after the encoder's role if it is not the base."""
+    return method if encoder == "base" else f"{encoder} {method}"
+
+
+def _named(entries: dict[str, Entry], name: str, what: str) -> Entry:
+    if name not in entries:
+        hint = nearest(name, list(entries))
+        raise UserError(f'there is no {what} "{name}"; {hint}' + ("" if hint.endswith("?") else "."))
+    return entries[name]

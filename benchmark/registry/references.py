@@ -1,0 +1,123 @@
+"""Whether the entries of the registry name each other rightly."""
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmark.declarations import Table
+from benchmark.errors import nearest
+from benchmark.registry.contents import Registry, row_key
+from benchmark.registry.yaml_files import Key
+
+# File name without ending and path of keys, to ``file:line: key``.
+Place = Callable[[str, tuple[Key, ...]], str]
+
+
+def wrong_references(registry: Registry, place: Place) -> list[str]:
+    """One sentence for each name that stands for nothing, with the place and the nearest valid name."""
+    check = References(place)
+    _check_methods(registry, check)
+    _check_tables(registry, check)
+    _check_profiles(registry, check)
+    _check_paper(registry, check)
+    return check.mistakes
+
+
+class References:
+    """Collects the mistakes in how entries name each other."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.mistakes: list[str] = []
+
+    def named(self, file: str, at: tuple[Key, ...], name: str, known: Any, what: str) -> bool:
+        """Whether ``name`` is among ``known``; if not, a mistake is noted at that place."""
+        if name in known:
+            return True
+        self.note(file, at, f'there is no {what} "{name}"; {nearest(name, list(known))}')
+        return False
+
+    def note(self, file: str, at: tuple[Key, ...], sentence: str) -> None:
+        ending = "" if sentence.endswith(("?", ".")) else "."
+        self.mistakes.append(f"{self.place(file, at)}: {sentence}{ending}")
+
+
+def _check_methods(registry: Registry, check: References) -> None:
+    parts = registry.methods
+    for name, method in parts.methods.items():
+        at = ("methods", name)
+        check.named("methods", (*at, "head"), method.head, parts.heads, "head")
+        for index, loss in enumerate(method.loss):
+            check.named("methods", (*at, "loss", index), loss, parts.losses, "loss")
+        if method.posthoc is not None:
+            check.named("methods", (*at, "posthoc"), method.posthoc, parts.calibrators, "calibrator")
+
+
+def _check_tables(registry: Registry, check: References) -> None:
+    roles = {role for profile in registry.profiles.values() for role in profile.encoders}
+    for name, table in registry.tables.items():
+        for group, rows in enumerate(table.rows):
+            for index, row in enumerate(rows):
+                at = ("tables", name, "rows", group, index)
+                check.named("tables", (*at, "method"), row.method, registry.methods.methods, "method")
+                check.named("tables", (*at, "encoder"), row.encoder, roles, "encoder role in any profile")
+        _check_columns(registry, check, name, table)
+
+
+def _check_columns(registry: Registry, check: References, name: str, table: Table) -> None:
+    subjects = {dataset for profile in registry.profiles.values() for dataset in profile.datasets}
+    averaged = [column.label for column in table.columns if not column.mean_over]
+    labels = [column.label for column in table.columns]
+    for index, column in enumerate(table.columns):
+        at = ("tables", name, "columns", index)
+        if column.label in labels[:index]:
+            check.note("tables", (*at, "label"), f'the label "{column.label}" is used before; give each column its own')
+        for number, metric in enumerate(column.metrics):
+            check.named("tables", (*at, "metrics", number), metric, registry.metrics, "metric")
+        for metric in column.decimals:
+            check.named("tables", (*at, "decimals", metric), metric, column.metrics, "metric in this column")
+        if column.dataset is not None:
+            check.named("tables", (*at, "dataset"), column.dataset, subjects, "data set in any profile")
+        for number, label in enumerate(column.mean_over):
+            check.named("tables", (*at, "mean_over", number), label, averaged, "column with that label")
+
+
+def _check_profiles(registry: Registry, check: References) -> None:
+    for name, profile in registry.profiles.items():
+        at = ("profiles", name)
+        for role, dataset in profile.datasets.items():
+            check.named("profiles", (*at, "datasets", role), dataset, registry.datasets, "data set")
+        if "base" not in profile.encoders:
+            check.note("profiles", (*at, "encoders"), 'the role "base" is missing: the encoder of every table but one')
+        for role, choice in profile.encoders.items():
+            if isinstance(choice, str):
+                check.named("profiles", (*at, "encoders", role), choice, registry.encoders, "encoder")
+                continue
+            for dataset, encoder in choice.items():
+                here = (*at, "encoders", role, dataset)
+                check.named("profiles", here, encoder, registry.encoders, "encoder")
+                check.named("profiles", here, dataset, profile.datasets, "data set in this profile")
+        for index, rule in enumerate(profile.training):
+            place = (*at, "training", index)
+            if rule.dataset is not None:
+                check.named("profiles", (*place, "dataset"), rule.dataset, profile.datasets, "data set in this profile")
+            if rule.encoder is not None:
+                check.named("profiles", (*place, "encoder"), rule.encoder, profile.encoders, "encoder role here")
+            if rule.method is not None:
+                check.named("profiles", (*place, "method"), rule.method, registry.methods.methods, "method")
+
+
+def _check_paper(registry: Registry, check: References) -> None:
+    for name, rows in registry.paper.items():
+        at: tuple[Key, ...] = ("tables", name)
+        if not check.named("paper", at, name, registry.tables, "table"):
+            continue
+        table = registry.tables[name]
+        known_rows = [row_key(row.method, row.encoder) for group in table.rows for row in group]
+        columns = {column.label: column for column in table.columns}
+        for row, cells in rows.items():
+            check.named("paper", (*at, row), row, known_rows, f"row in table {name}")
+            for label, values in cells.items():
+                if check.named("paper", (*at, row, label), label, columns, f"column in table {name}"):
+                    for metric in values:
+                        here = (*at, row, label, metric)
+                        check.named("paper", here, metric, columns[label].metrics, "metric in this column")

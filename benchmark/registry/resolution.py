@@ -1,0 +1,103 @@
+"""From a place in a table (data set, corruption, encoder role, method) to the run and the view that stand behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark.declarations import Profile, TrainingRule
+from benchmark.errors import UserError
+from benchmark.registry.contents import Registry
+from benchmark.specs import TRAINING_VERSION, DataSpec, EncoderSpec, Optimisation, RunSpec, ViewSpec
+
+_CONDITIONS = {"dataset", "encoder", "method", "corruption"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a cell looks at, in the words of the tables: names of roles, not of registry entries."""
+
+    dataset: str
+    encoder: str
+    method: str
+    corruption: float = 0.0
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The content, as far as it is known here, of data sets and encoders by their registry names."""
+
+    datasets: Mapping[str, str | None] = field(default_factory=dict)
+    encoders: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def encoder_name(profile: Profile, subject: Subject) -> str | None:
+    """The registry name of the encoder that plays the subject's role for its data set."""
+    choice = profile.encoders.get(subject.encoder)
+    return choice.get(subject.dataset) if isinstance(choice, dict) else choice
+
+
+def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: int, inputs: Inputs) -> RunSpec:
+    """The whole run behind a subject in a profile, every setting written out.
+
+    Raises UserError where the profile's training rules leave a setting open.
+    """
+    profile = registry.profile(profile_name)
+    method = registry.methods.methods[subject.method]
+    dataset, encoder = profile.datasets[subject.dataset], encoder_name(profile, subject)
+    assert encoder is not None, f"{subject} is not offered by {profile_name}"
+    settings = _training_settings(profile, profile_name, subject)
+    max_length = settings.pop("max_length")
+    return RunSpec.model_validate(
+        {
+            "training_version": TRAINING_VERSION,
+            "data": DataSpec(
+                dataset=dataset, fingerprint=inputs.datasets.get(dataset), corruption=float(subject.corruption)
+            ),
+            "encoder": EncoderSpec(
+                encoder=encoder,
+                fingerprint=inputs.encoders.get(encoder),
+                layers=registry.encoders[encoder].layers,
+                max_length=max_length,
+            ),
+            "head": registry.methods.heads[method.head],
+            "loss": tuple(registry.methods.losses[name] for name in method.loss),
+            "optimisation": Optimisation.model_validate(settings),
+            "seed": seed,
+        }
+    )
+
+
+def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> ViewSpec:
+    """The view behind a subject: the split, the method's post-hoc calibrator, the registry's scoring settings."""
+    posthoc = registry.methods.methods[subject.method].posthoc
+    return ViewSpec.model_validate(
+        {
+            "split": split,
+            "calibrator": None if posthoc is None else registry.methods.calibrators[posthoc],
+            "ece_bins": registry.scoring.ece_bins,
+        }
+    )
+
+
+def _training_settings(profile: Profile, profile_name: str, subject: Subject) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for rule in profile.training:
+        if _holds(rule, subject):
+            settings |= {
+                name: value
+                for name in rule.model_fields_set - _CONDITIONS
+                if (value := getattr(rule, name)) is not None
+            }
+    missing = sorted(({"max_length"} | Optimisation.model_fields.keys()) - settings.keys())
+    if missing:
+        raise UserError(
+            f"experiments/profiles.yaml: profiles.{profile_name}.training gives no {', '.join(missing)} for "
+            f"{subject.method} on {subject.dataset} with encoder {subject.encoder}; add it to a rule that holds there."
+        )
+    if settings["max_gradient_norm"] == "none":
+        settings["max_gradient_norm"] = None
+    return settings
+
+
+def _holds(rule: TrainingRule, subject: Subject) -> bool:
+    return all(getattr(rule, name) is None or getattr(rule, name) == getattr(subject, name) for name in _CONDITIONS)

@@ -1,0 +1,80 @@
+"""YAML files to plain values, each value's line remembered, and nothing silently taken for something else."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark.errors import UserError
+
+Key = str | int
+Lines = dict[tuple[Key, ...], int]
+
+# PyYAML follows YAML 1.1, where an exponent without a decimal point makes a text.
+_NUMBER_READ_AS_TEXT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
+
+
+def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
+    """The mapping that a YAML file holds, and the line of each key or item by its path.
+
+    Raises UserError, naming file and line, for a file that cannot be read, is not YAML, is not a mapping, says a key
+    twice, or writes a number so that YAML reads it as text (``2e-5``).
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there; it belongs to the experiments folder.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}: this is not YAML: {error.problem}.") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: this is not YAML: {error}.") from None
+    lines: Lines = {}
+    if not isinstance(node, yaml.MappingNode):
+        raise UserError(f"{path}: a mapping of names to settings is expected at the top.")
+    return _value(path, node, (), lines), lines
+
+
+def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> Any:
+    line = node.start_mark.line + 1
+    lines.setdefault(at, line)
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(path, node, at, lines)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(path, item, (*at, index), lines) for index, item in enumerate(node.value)]
+    assert isinstance(node, yaml.ScalarNode), "a node that is no collection is a scalar"
+    if node.tag == "tag:yaml.org,2002:str" and node.style is None and _NUMBER_READ_AS_TEXT.fullmatch(node.value):
+        mantissa, _, exponent = node.value.lower().partition("e")
+        point = mantissa if "." in mantissa else f"{mantissa}.0"
+        sign = exponent if exponent[0] in "+-" else f"+{exponent}"
+        raise UserError(
+            f"{path}:{line}: {dotted(at)}: YAML reads {node.value} as text, not as a number; write {point}e{sign}."
+        )
+    try:
+        return yaml.SafeLoader("").construct_object(node, deep=True)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}:{line}: {dotted(at)}: {error}.") from None
+
+
+def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lines) -> dict[Key, Any]:
+    result: dict[Key, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == "tag:yaml.org,2002:merge":
+            raise UserError(f"{path}:{line}: {dotted(at)}: a key must be a plain name.")
+        key = yaml.SafeLoader("").construct_object(key_node)
+        if key in result:
+            raise UserError(f"{path}:{line}: {dotted((*at, key))} is said twice; keep one of the two.")
+        lines[(*at, key)] = line
+        result[key] = _value(path, value_node, (*at, key), lines)
+    return result
+
+
+def dotted(at: tuple[Key, ...]) -> str:
+    """A path as a person reads it: ``methods.hs_rau.loss.1``."""
+    return ".".join(str(part) for part in at) or "(top)"

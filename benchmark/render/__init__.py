@@ -1,0 +1,7 @@
+"""Grids as Markdown and LaTeX, scores as CSV."""
+
+from benchmark.render.frame import to_csv
+from benchmark.render.latex import to_document, to_latex
+from benchmark.render.markdown import to_markdown
+
+__all__ = ["to_csv", "to_document", "to_latex", "to_markdown"]

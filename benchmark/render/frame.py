@@ -1,0 +1,52 @@
+"""All scores of all results as one long table, for people's own analyses."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from benchmark.store import Result
+
+_COLUMNS = [
+    "dataset",
+    "corruption",
+    "encoder",
+    "head",
+    "loss",
+    "seed",
+    "split",
+    "calibrator",
+    "temperature",
+    "ece_bins",
+    "score",
+    "value",
+    "run_id",
+]
+
+
+def to_csv(results: Iterable[Result]) -> str:
+    """CSV with a row for each result, view and score: fractions at full precision, as stored."""
+    import pandas as pd
+
+    return str(pd.DataFrame(_rows(results), columns=_COLUMNS).to_csv(index=False, lineterminator="\n"))
+
+
+def _rows(results: Iterable[Result]) -> Iterator[dict[str, Any]]:
+    for result in results:
+        run = result.run
+        about_run = {
+            "dataset": run.data.dataset,
+            "corruption": run.data.corruption,
+            "encoder": run.encoder.encoder,
+            "head": run.head.kind,
+            "loss": "+".join(term.term for term in run.loss),
+            "seed": run.seed,
+            "run_id": result.run_id,
+        }
+        for view in result.views:
+            about_view = {
+                "split": view.view.split,
+                "calibrator": view.view.calibrator.kind if view.view.calibrator else "none",
+                "temperature": view.temperature,
+                "ece_bins": view.view.ece_bins,
+            }
+            for score, value in view.scores.items():
+                yield about_run | about_view | {"score": score, "value": value}

@@ -1,0 +1,90 @@
+"""Grids as LaTeX: booktabs rules, multirow and cmidrule headings, everything escaped."""
+
+from benchmark.render.text import MINUS, MISSING, PLUS_MINUS, TextCell, caption, lines
+from benchmark.tables import Grid, GridColumn
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    PLUS_MINUS: r"$\pm$",
+    MINUS: r"$-$",
+    MISSING: "--",
+    "⇒": r"$\Rightarrow$",
+    "\n": " ",
+}
+
+DOCUMENT_HEAD = r"""\documentclass[10pt,landscape]{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage[margin=15mm]{geometry}
+\usepackage{booktabs,graphicx,multirow}
+\begin{document}
+"""
+DOCUMENT_END = "\\end{document}\n"
+
+
+def to_latex(grid: Grid, compare: bool = False) -> str:
+    """A ``table*`` that needs the packages booktabs, multirow and graphicx; at most as wide as the text."""
+    n_first = 2 if compare else 1
+    n_columns = sum(len(column.metrics) for column in grid.columns)
+    parts = [
+        r"\begin{table*}[ht]",
+        r"\centering",
+        rf"\caption{{{escape(caption(grid))}}}",
+        rf"\label{{tab:{grid.name.replace('_', '-')}}}",
+        r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{'l' * n_first}{'r' * n_columns}}}",
+        r"\toprule",
+        *_head(grid.columns, n_first),
+    ]
+    for group in grid.groups:
+        parts.append(r"\midrule")
+        for row in group:
+            for line in lines(row, compare):
+                first = [escape(line.label)] + ([line.what or ""] if compare else [])
+                parts.append(" & ".join(first + [_cell(cell) for cell in line.cells]) + r" \\")
+    parts += [r"\bottomrule", r"\end{tabular}}", r"\end{table*}"]
+    return "\n".join(parts) + "\n"
+
+
+def to_document(tables: list[str]) -> str:
+    """A whole document of tables, a page each, ready for a TeX engine."""
+    return DOCUMENT_HEAD + "\\clearpage\n".join(tables) + DOCUMENT_END
+
+
+def escape(text: str) -> str:
+    """Text as itself in LaTeX."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+def _head(columns: tuple[GridColumn, ...], n_first: int) -> list[str]:
+    blank = " &" * (n_first - 1)
+    groups, rules, position = [], [], n_first + 1
+    for column in columns:
+        width = len(column.metrics)
+        groups.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(column.label)}}}")
+        rules.append(rf"\cmidrule(lr){{{position}-{position + width - 1}}}")
+        position += width
+    metrics = [rf"\multicolumn{{1}}{{c}}{{{escape(metric)}}}" for column in columns for metric in column.metrics]
+    return [
+        rf"\multirow{{2}}{{*}}{{Model}}{blank} & " + " & ".join(groups) + r" \\",
+        " ".join(rules),
+        f"{blank} & " + " & ".join(metrics) + r" \\",
+    ]
+
+
+def _cell(cell: TextCell) -> str:
+    text = escape(cell.text)
+    return rf"\textbf{{{text}}}" if cell.bold else text

@@ -1,0 +1,85 @@
+"""A grid as lines of text cells, before any markup: shared by Markdown and LaTeX."""
+
+from dataclasses import dataclass
+
+from benchmark.tables import Cell, Grid, GridRow
+
+MISSING = "–"
+PLUS_MINUS = "±"
+MINUS = "−"
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """What a cell prints, before any markup."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One printed line: the row's label ("" on a continuation), what it shows (None: ours only), its cells."""
+
+    label: str
+    what: str | None
+    cells: tuple[TextCell, ...]
+
+
+def lines(row: GridRow, compare: bool) -> list[Line]:
+    """The line of a row, or with ``compare`` three: ours, the paper's, the difference."""
+    ours = tuple(TextCell(ours_text(cell), cell.best) for cell in row.cells)
+    if not compare:
+        return [Line(row.label, None, ours)]
+    return [
+        Line(row.label, "ours", ours),
+        Line("", "paper", tuple(TextCell(_number(cell.paper, cell.decimals)) for cell in row.cells)),
+        Line("", "difference", tuple(TextCell(_difference(cell)) for cell in row.cells)),
+    ]
+
+
+def ours_text(cell: Cell) -> str:
+    """Mean, from two seeds on the sample standard deviation, and n where seeds are missing."""
+    if cell.mean is None:
+        return MISSING
+    text = _number(cell.mean, cell.decimals)
+    if cell.deviation is not None:
+        text += f" {PLUS_MINUS} {cell.deviation:.{cell.decimals}f}"
+    return f"{text} (n={len(cell.values)})" if cell.partial else text
+
+
+def caption(grid: Grid) -> str:
+    """The caption and all that must be known to read the numbers."""
+    parts = [grid.caption]
+    if grid.note:
+        parts.append(grid.note)
+    n = len(grid.seeds)
+    if n == 1:
+        parts.append(f"One seed ({grid.seeds[0]}).")
+    elif n > 1:
+        listed = ", ".join(str(seed) for seed in grid.seeds)
+        parts.append(f"Mean {PLUS_MINUS} sample standard deviation over n = {n} seeds ({listed}).")
+    parts.append("Best as printed in bold.")
+    missing = [cell for cell in grid.cells if cell.mean is None]
+    if missing:
+        reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))
+        parts.append(f"{MISSING} missing: {len(missing)} of {len(grid.cells)} cells ({reasons}).")
+    if any(cell.partial for cell in grid.cells):
+        parts.append("(n=...) fewer seeds than the others.")
+    return " ".join(parts)
+
+
+def _number(value: float | None, decimals: int) -> str:
+    if value is None:
+        return MISSING
+    text = f"{value:.{decimals}f}"
+    return text.replace("-", MINUS)
+
+
+def _difference(cell: Cell) -> str:
+    """Of the printed numbers, so that it adds up on paper."""
+    if cell.mean is None or cell.paper is None:
+        return MISSING
+    difference = round(cell.mean, cell.decimals) - round(cell.paper, cell.decimals)
+    text = f"{difference:+.{cell.decimals}f}"
+    return text.replace("-", MINUS)

@@ -1,0 +1,121 @@
+"""``python -m benchmark.report``: the tables, from the results at hand. Trains nothing, does not import torch."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from benchmark.commandline import (
+    DONE,
+    add_common_options,
+    add_input_options,
+    add_table_option,
+    choose_profile,
+    run_command,
+    seeds,
+    words,
+)
+from benchmark.errors import UserError
+from benchmark.inputs import find_inputs, places
+from benchmark.plan import Finished
+from benchmark.registry import Inputs, Registry, load_registry, select_tables
+from benchmark.render import to_csv, to_document, to_latex, to_markdown
+from benchmark.schedule.devices import find_devices
+from benchmark.store import Result, ResultFolder
+from benchmark.tables import Grid, GridBuilder, agreed_inputs, seeds_at_hand
+
+TABLES = Path(__file__).resolve().parents[1] / "tables"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmark.report", description="Render the tables from the results at hand."
+    )
+    add_table_option(parser)
+    add_common_options(parser)
+    add_input_options(parser)
+    parser.add_argument(
+        "--format", choices=("markdown", "latex", "csv"), default="markdown", help="csv: all scores, a row each"
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
+    )
+    parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
+    parser.add_argument(
+        "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
+    )
+    return parser
+
+
+def _command(arguments: argparse.Namespace) -> int:
+    registry = load_registry(arguments.experiments)
+    profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
+    tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
+    results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
+    for problem in unusable:
+        print(f"{problem.path}: not counted, because {problem.reason}", file=sys.stderr)
+    if not results:
+        print(
+            f"No results in {arguments.results_dir / profile_name}: python -m benchmark.run --profile {profile_name}",
+            file=sys.stderr,
+        )
+    chosen_seeds = seeds(arguments.seeds, seeds_at_hand(results))
+    builder = GridBuilder(
+        registry, profile_name, Finished.of(results), _inputs(registry, results, arguments), chosen_seeds
+    )
+    if arguments.format == "csv":
+        texts = {"scores.csv": to_csv(result for result in results if result.run.seed in chosen_seeds)}
+    else:
+        grids = [builder.build(name, table) for name, table in tables.items()]
+        texts = _render(grids, arguments.format, arguments.compare)
+    folder = arguments.tables_dir / profile_name
+    written = [_write(folder / name, text) for name, text in texts.items()]
+    print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
+    print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
+    return DONE
+
+
+def _render(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
+    """File names and contents; LaTeX has a whole document beside the single tables."""
+    ending = ".compare" if compare else ""
+    if markup == "markdown":
+        return {f"{grid.name}{ending}.md": to_markdown(grid, compare) for grid in grids}
+    texts = {f"{grid.name}{ending}.tex": to_latex(grid, compare) for grid in grids}
+    return texts | {f"tables{ending}.tex": to_document(list(texts.values()))}
+
+
+def _inputs(registry: Registry, results: list[Result], arguments: argparse.Namespace) -> Inputs:
+    """The content to show; only where results disagree are the inputs on this machine looked at, for that takes
+    time.
+    """
+    pinned = {name: dataset.fingerprint for name, dataset in registry.datasets.items()}
+    known = [
+        result
+        for result in results
+        if result.run.data.dataset in registry.datasets and result.run.encoder.encoder in registry.encoders
+    ]
+    try:
+        return agreed_inputs(known, Inputs(), pinned)
+    except UserError:
+        found = find_inputs(
+            registry,
+            {result.run.data.dataset for result in known},
+            {result.run.encoder.encoder for result in known},
+            places(arguments.data_dir, arguments.encoder_dir),
+        )
+        return agreed_inputs(known, found.inputs, pinned)
+
+
+def _write(path: Path, text: str) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+if __name__ == "__main__":
+    run_command(_command, _parser())

@@ -1,0 +1,142 @@
+"""What a person sees while runs are made: a live display on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from benchmark.estimates import Estimator, Work, duration
+from benchmark.jobs import EpochDone, Job, JobEnded
+from benchmark.schedule.pool import Update
+from benchmark.specs import RunSpec, identity
+
+_REFRESHES_PER_SECOND = 2
+_SECONDS_BETWEEN_LINES = 60.0  # where there is no live display
+
+
+@dataclass
+class _Running:
+    run_id: str
+    label: str
+    started: float
+    share: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """How all jobs ended."""
+
+    succeeded: int = 0
+    already_done: int = 0
+    failed: list[tuple[Job, JobEnded]] = field(default_factory=list)
+
+
+class Display:
+    """Counts and shows. Use as a context manager around the pool's work; ``update`` is the pool's listener."""
+
+    def __init__(
+        self, console: Console, works: dict[str, Work], labels: dict[str, str], estimator: Estimator, n_slots: int
+    ) -> None:
+        self.console = console
+        self.works = works
+        self.labels = labels
+        self.estimator = estimator
+        self.n_slots = n_slots
+        self.open = dict.fromkeys(works)
+        self.running: dict[int, _Running] = {}
+        self.outcome = Outcome()
+        self.last_line = time.monotonic()
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rest]}"),
+        )
+        self.total: TaskID = self.progress.add_task("runs", total=len(works), rest="")
+        self.live = Live(
+            self.progress, console=console, refresh_per_second=_REFRESHES_PER_SECOND, get_renderable=self._picture
+        )
+
+    def __enter__(self) -> "Display":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+    def update(self, update: Update) -> None:
+        """Take note of what happened on a slot."""
+        run_id = identity(update.job.run)
+        if update.event is None:
+            self.running[update.slot] = _Running(run_id, self.labels[run_id], time.monotonic())
+        elif isinstance(update.event, EpochDone):
+            self.running[update.slot].share = update.event.done / update.event.of
+            if not self.console.is_terminal and time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
+                self._say(f"at work {self._at_work()}")
+        else:
+            self.running.pop(update.slot, None)
+            self._ended(run_id, update.job, update.event)
+
+    def _ended(self, run_id: str, job: Job, event: JobEnded) -> None:
+        if event.outcome == "claimed":
+            self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+            return
+        if event.outcome == "died":
+            self._say(f"again   {self.labels[run_id]}: {event.reason} (log: {event.log})")
+            return
+        self.open.pop(run_id, None)
+        if event.outcome == "success":
+            self.outcome.succeeded += 1
+            self.estimator.add(self.works[run_id], event.seconds)
+            self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
+        elif event.outcome == "already_done":
+            self.outcome.already_done += 1
+            self._say(f"done    {self.labels[run_id]}: by another scheduler")
+        else:
+            self.outcome.failed.append((job, event))
+            self._say(f"FAILED  {self.labels[run_id]}: {event.reason} (log: {event.log})")
+
+    def _say(self, what: str) -> None:
+        count = f"{len(self.works) - len(self.open)}/{len(self.works)}"
+        failed = f", {len(self.outcome.failed)} failed" if self.outcome.failed else ""
+        line = f"{datetime.now():%H:%M:%S}  {count:>7}{failed}  {what}  [{self._time_left()}]"
+        self.console.print(Text(line), soft_wrap=True)
+        self.last_line = time.monotonic()
+
+    def _time_left(self) -> str:
+        if not self.open:
+            return "nothing left"
+        return f"about {duration(self.seconds_left())} left"
+
+    def seconds_left(self) -> float:
+        """Estimated time until all jobs have ended."""
+        shares = {running.run_id: running.share for running in self.running.values()}
+        seconds = [self.estimator.seconds(self.works[run_id]) * (1 - shares.get(run_id, 0.0)) for run_id in self.open]
+        return max(sum(seconds) / self.n_slots, max(seconds, default=0.0))
+
+    def _at_work(self) -> str:
+        return "; ".join(f"{running.label} {running.share:.0%}" for running in self.running.values())
+
+    def _picture(self) -> Progress:
+        failed = f"[red]{len(self.outcome.failed)} failed[/red]  " if self.outcome.failed else ""
+        rest = f"{failed}{len(self.running)} running  {self._time_left()}  {self._at_work()}"
+        self.progress.update(self.total, completed=len(self.works) - len(self.open), rest=rest)
+        return self.progress
+
+
+def run_labels(runs: Iterable[tuple[RunSpec, tuple[str, ...]]]) -> dict[str, str]:
+    """A short name for each run: ``hs_rau on tnews, 5 % noise, albert_tiny, seed 0``."""
+    labels = {}
+    for run, methods in runs:
+        noise = f", {run.data.corruption:.0%} noise" if run.data.corruption else ""
+        labels[identity(run)] = (
+            f"{'+'.join(methods)} on {run.data.dataset}{noise}, {run.encoder.encoder}, seed {run.seed}"
+        )
+    return labels

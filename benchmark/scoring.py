@@ -1,0 +1,74 @@
+"""From stored logits to the scores of a view: a pure function, without torch."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark import metrics
+from benchmark.calibrators import at_bound, fit_temperature
+from benchmark.specs import ViewSpec, identity
+from benchmark.store import Logits, PerLabel, Reliability, ViewRecord, finite_or_none
+
+
+def score(view: ViewSpec, logits: Logits) -> ViewRecord:
+    """All scores of one view.
+
+    A calibrator is fitted on the validation logits only. Predictions are the arg max of the raw logits, which no
+    calibrator here changes, so accuracy, precision, recall and F1 of a calibrated view are exactly those of the plain
+    one.
+    """
+    temperature = None
+    bounded = None
+    if view.calibrator is not None:
+        bounds = (view.calibrator.lowest, view.calibrator.highest)
+        temperature = fit_temperature(logits.validation_logits, logits.validation_labels, *bounds)
+        bounded = at_bound(temperature, *bounds)
+    raw, labels = _split(view, logits)
+    probabilities = metrics.softmax(raw.astype(np.float64) / (temperature or 1.0))
+    predictions = raw.argmax(axis=1)
+    n_labels = raw.shape[1]
+    classified = metrics.classification_scores(labels, predictions, n_labels)
+    per_label = classified["per_label"]
+    label_ece = metrics.classwise_ece(probabilities, labels, view.ece_bins)
+    return ViewRecord(
+        view_id=identity(view),
+        view=view,
+        temperature=temperature,
+        at_bound=bounded,
+        scores={
+            **{name: classified[name] for name in ("accuracy", "precision", "recall", "f1")},
+            "ece": float(label_ece.sum()),
+            "top_label_ece": metrics.top_label_ece(probabilities, labels, view.ece_bins),
+            "adaptive_ece": metrics.adaptive_ece(probabilities, labels, view.ece_bins),
+            "brier": metrics.brier_score(probabilities, labels),
+            "nll": metrics.negative_log_likelihood(probabilities, labels),
+            "confidence": float(probabilities.max(axis=1).mean()),
+        },
+        labels_without_rows=int((per_label["support"] == 0).sum()),
+        per_label=PerLabel(
+            precision=per_label["precision"].tolist(),
+            recall=per_label["recall"].tolist(),
+            f1=per_label["f1"].tolist(),
+            support=per_label["support"].tolist(),
+            ece=label_ece.tolist(),
+        ),
+        reliability=_reliability(probabilities, labels, predictions, view.ece_bins),
+    )
+
+
+def _split(view: ViewSpec, logits: Logits) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    if view.split == "validation":
+        return logits.validation_logits, logits.validation_labels
+    return logits.test_logits, logits.test_labels
+
+
+def _reliability(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64], predictions: NDArray[np.int64], n_bins: int
+) -> Reliability:
+    bins = metrics.reliability_bins(probabilities, labels, n_bins)
+    sure = probabilities.max(axis=1) > 0.9
+    return Reliability(
+        count=bins["count"].tolist(),
+        confidence=finite_or_none(bins["confidence"]),
+        accuracy=finite_or_none(bins["accuracy"]),
+        wrong_above_90=float((predictions != labels)[sure].mean()) if sure.any() else None,
+    )

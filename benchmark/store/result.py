@@ -1,0 +1,193 @@
+"""The result of one run and seed: one strict JSON document that says what was trained, on what, how, and how it
+scored.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from benchmark.specs import RunSpec, ViewSpec, identity
+
+SCHEMA_VERSION: Literal[1] = 1
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0)]
+
+
+class Record(BaseModel):
+    """A part of a result: strict, frozen, no unknown key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class CorruptionRecord(Record):
+    """Rows whose label was changed, asked for and done."""
+
+    requested: NotNegative
+    train_changed: Whole
+    validation_changed: Whole
+
+
+class DataRecord(Record):
+    """The rows. ``train_label_counts`` counts the clean training labels: the low-frequency tables rank by it."""
+
+    dataset: str
+    origin: str
+    fingerprint: str
+    label_names: list[str]
+    rows: dict[Literal["train", "validation", "test"], Whole]
+    train_label_counts: list[Whole]
+    corruption: CorruptionRecord
+
+    def rarest(self, rank: int) -> int | None:
+        """The label of that rank by training count, 1 the rarest; ties by label order; None beyond the last."""
+        order = sorted(range(len(self.train_label_counts)), key=lambda label: (self.train_label_counts[label], label))
+        return order[rank - 1] if rank <= len(order) else None
+
+
+class EncoderRecord(Record):
+    """The encoder that was loaded, and whether texts shared rows."""
+
+    encoder: str
+    origin: str
+    revision: str | None  # the hub's commit that was loaded, where it is known
+    fingerprint: str
+    architecture: str
+    layers: Whole
+    hidden: Whole
+    parameters: Whole
+    rows: Literal["packed", "padded"]
+
+
+class EpochRecord(Record):
+    """Means over the training rows of an epoch, dropout on; a term that had not joined has none."""
+
+    loss: Number
+    terms: list[Number | None]
+    entropy: Number
+    accuracy: NotNegative
+    joined: dict[str, dict[str, Number]]  # what terms joined after this epoch, and with which threshold
+
+
+class TrainingRecord(Record):
+    """How the training went; tokens are real ones, without padding."""
+
+    seconds: NotNegative
+    evaluation_seconds: NotNegative
+    steps: Whole
+    tokens: Whole
+    tokens_per_second: NotNegative
+    precision: str
+    peak_host_bytes: Whole
+    peak_device_bytes: Whole | None
+    epochs: list[EpochRecord]
+
+
+class PerLabel(Record):
+    """One value a label, in the order of ``label_names``; fractions."""
+
+    precision: list[NotNegative]
+    recall: list[NotNegative]
+    f1: list[NotNegative]
+    support: list[Whole]
+    ece: list[NotNegative]
+
+
+class Reliability(Record):
+    """Bins of the predicted label's confidence; an empty bin has neither mean."""
+
+    count: list[Whole]
+    confidence: list[NotNegative | None]
+    accuracy: list[NotNegative | None]
+    wrong_above_90: Annotated[float, Field(ge=0, le=1)] | None  # share of wrong rows among those with confidence > 0.9
+
+
+class ViewRecord(Record):
+    """The scores of one view, fractions at full precision. ``scores["ece"]`` is the class-wise ECE summed over
+    labels.
+    """
+
+    view_id: str
+    view: ViewSpec
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+    at_bound: bool | None
+    scores: dict[str, Number]
+    labels_without_rows: Whole
+    per_label: PerLabel
+    reliability: Reliability
+
+    @model_validator(mode="after")
+    def _identity_matches(self) -> "ViewRecord":
+        if self.view_id != identity(self.view):
+            raise ValueError("view_id is not the identity of the view")
+        return self
+
+
+class LogitsRecord(Record):
+    """The file of logits beside the result, and the SHA-256 of its bytes."""
+
+    file: str
+    sha256: str
+
+
+class EnvironmentRecord(Record):
+    """Code, packages and machine behind a result."""
+
+    code_version: str
+    code_commit: str | None
+    code_changed: bool | None  # whether the working tree differed from that commit
+    python: str
+    platform: str
+    packages: dict[str, str]
+    device: str
+    device_uuid: str | None
+    threads: Whole
+    finished_at: str
+
+
+class Failure(Record):
+    """Why a run failed: a kind, a sentence, the name of its log."""
+
+    kind: str
+    reason: str
+    log: str | None
+
+
+class Result(Record):
+    """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
+
+    schema_version: Literal[1]
+    run_id: str
+    status: Literal["success", "failed"]
+    run: RunSpec
+    data: DataRecord | None = None
+    encoder: EncoderRecord | None = None
+    training: TrainingRecord | None = None
+    views: list[ViewRecord] = []
+    logits: LogitsRecord | None = None
+    environment: EnvironmentRecord
+    failure: Failure | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Result":
+        if self.run_id != identity(self.run):
+            raise ValueError("run_id is not the identity of the run")
+        if self.status == "success" and (not (self.data and self.encoder and self.training) or not self.views):
+            raise ValueError("a successful result has data, encoder, training and views")
+        if (self.status == "failed") != (self.failure is not None):
+            raise ValueError("a failure belongs to a failed result, and only there")
+        if self.data and self.data.fingerprint != self.run.data.fingerprint:
+            raise ValueError("the data are not those of the run")
+        return self
+
+    def view(self, spec: ViewSpec) -> ViewRecord | None:
+        """The scores of that view, if they were made."""
+        wanted = identity(spec)
+        return next((view for view in self.views if view.view_id == wanted), None)
+
+
+def finite_or_none(values: Any) -> list[float | None]:
+    """A list for JSON: numbers, and None where a value is not finite (the mean of an empty bin)."""
+    return [float(value) if math.isfinite(value) else None for value in values]

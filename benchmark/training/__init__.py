@@ -1,0 +1,1 @@
+"""Training one run: what the loss is made of, and the loop."""

@@ -1,0 +1,246 @@
+"""A method's loss: its terms, weighted and summed, and what some of them carry from step to step.
+
+Everything that a step adds up stays on the device; the host reads it once an epoch.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from benchmark.losses import (
+    avuc_loss,
+    cross_entropy,
+    poscal_loss,
+    predictive_entropy,
+    probability_bins,
+    rau_loss,
+)
+from benchmark.specs import CrossEntropyTerm, LossTerm, PoscalTerm, Start, StartByEpoch, UncertaintyTerm
+
+
+class LiveTerm(Protocol):
+    """A loss term during training."""
+
+    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
+        """The unweighted term for a batch, or None while it has not joined."""
+
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+        """Take note of a batch's logits (detached)."""
+
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
+        """Get ready for the next epoch; returns what is worth recording, by name."""
+
+
+class _CrossEntropy:
+    def __init__(self, spec: CrossEntropyTerm) -> None:
+        self.smoothing = spec.smoothing
+
+    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
+        return cross_entropy(logits, labels, self.smoothing)
+
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+        pass
+
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
+        return {}
+
+
+class _Starter:
+    """When a term joins."""
+
+    def __init__(self, rule: Start, n_epochs: int) -> None:
+        self.rule = rule
+        self.n_epochs = n_epochs
+        self.joined = isinstance(rule, StartByEpoch) and rule.after_epochs == 0
+
+    def joins(self, epochs_done: int, mean_entropy: float) -> bool:
+        """Whether the term joins now; there is no joining after the last epoch, which would only be recorded."""
+        if self.joined or epochs_done >= self.n_epochs:
+            return False
+        self.joined = self._has_come(epochs_done, mean_entropy)
+        return self.joined
+
+    def _has_come(self, epochs_done: int, mean_entropy: float) -> bool:
+        if isinstance(self.rule, StartByEpoch):
+            return epochs_done >= self.rule.after_epochs
+        if epochs_done < self.rule.at_least_epochs:
+            return False
+        latest = max(math.floor(self.rule.at_most_share * self.n_epochs), self.rule.at_least_epochs)
+        return mean_entropy <= self.rule.until_entropy or epochs_done >= latest
+
+
+class _Uncertainty:
+    """RAU or AVUC: joins when its start rule says so, with the threshold that it finds then."""
+
+    def __init__(self, spec: UncertaintyTerm, n_epochs: int, device: torch.device) -> None:
+        self.spec = spec
+        self.loss = rau_loss if spec.term == "rau" else avuc_loss
+        self.starter = _Starter(spec.start, n_epochs)
+        fixed = spec.threshold if isinstance(spec.threshold, float) else 0.0
+        self.threshold = torch.tensor(fixed, device=device)
+
+    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
+        return self.loss(logits, labels, self.threshold) if self.starter.joined else None
+
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+        pass
+
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
+        if not self.starter.joins(epochs_done, mean_entropy):
+            return {}
+        if self.spec.threshold == "mean_entropy":
+            self.threshold.fill_(min(max(mean_entropy, 0.0), 1.0))
+        return {"after_epochs": epochs_done, "threshold": float(self.threshold)}
+
+
+class _Poscal:
+    """KL to the empirical posterior; the table is made anew a fixed number of times an epoch from the batches since
+    then.
+    """
+
+    def __init__(
+        self, spec: PoscalTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device
+    ) -> None:
+        self.spec = spec
+        self.starter = _Starter(spec.start, n_epochs)
+        self.n_labels = n_labels
+        self.table: Tensor | None = None
+        self.seen = torch.zeros(spec.bins * n_labels, device=device)
+        self.borne = torch.zeros(spec.bins * n_labels, device=device)
+        self.label_index = torch.arange(n_labels, device=device)
+        updates = min(spec.updates_per_epoch, steps_per_epoch)
+        self.update_after = {steps_per_epoch * (number + 1) // updates - 1 for number in range(updates)}
+
+    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
+        if self.table is None or not self.starter.joined:
+            return None
+        return poscal_loss(logits, self.table)
+
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+        bins = probability_bins(logits.float().softmax(dim=1), self.spec.bins)
+        cells = bins * self.n_labels + self.label_index
+        self.seen.scatter_add_(0, cells.reshape(-1), torch.ones_like(cells, dtype=torch.float32).reshape(-1))
+        right = cells.gather(1, labels[:, None]).squeeze(1)
+        self.borne.scatter_add_(0, right, torch.ones_like(right, dtype=torch.float32))
+        if step_in_epoch in self.update_after:
+            self._make_table()
+
+    def _make_table(self) -> None:
+        table = (self.borne / self.seen).reshape(self.spec.bins, self.n_labels)  # 0/0, an empty bin, is NaN
+        self.table = table.nan_to_num(nan=0.0) if self.spec.empty_bin == "zero" else table
+        self.seen.zero_()
+        self.borne.zero_()
+
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
+        return {"after_epochs": epochs_done} if self.starter.joins(epochs_done, mean_entropy) else {}
+
+
+@dataclass
+class EpochSums:
+    """Sums over the samples of an epoch, on the device."""
+
+    terms: Tensor
+    loss: Tensor
+    entropy: Tensor
+    right: Tensor
+    finite: Tensor
+    samples: int = 0
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """Means over the training samples of one epoch, dropout on. ``terms`` holds None for a term that had not joined."""
+
+    loss: float
+    terms: tuple[float | None, ...]
+    entropy: float
+    accuracy: float
+    events: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Diverged(Exception):
+    """The loss was not finite."""
+
+
+class Objective:
+    """The loss of a run: call it with a batch's logits, then ``after_step``; once an epoch, ``after_epoch``."""
+
+    def __init__(
+        self, specs: tuple[LossTerm, ...], n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device
+    ) -> None:
+        self.specs = specs
+        self.terms = [_live(spec, n_labels, n_epochs, steps_per_epoch, device) for spec in specs]
+        self.device = device
+        self.epochs_done = 0
+        self.active = [False] * len(specs)
+        self.sums = self._zeros()
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The weighted sum of the terms that have joined, a scalar to send back."""
+        total = logits.new_zeros(())
+        values = []
+        for index, (spec, term) in enumerate(zip(self.specs, self.terms, strict=True)):
+            value = term.value(logits, labels)
+            self.active[index] |= value is not None
+            if value is not None:
+                total = total + spec.weight * value
+            values.append(total.new_zeros(()) if value is None else value.detach())
+        self._add(torch.stack(values), total.detach(), logits.detach(), labels)
+        return total
+
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+        """Let the terms note a batch that has been trained on."""
+        for term in self.terms:
+            term.after_step(logits.detach(), labels, step_in_epoch)
+
+    def after_epoch(self) -> EpochRecord:
+        """Read the epoch's sums (the one wait for the device), let terms join, start anew.
+
+        Raises Diverged, in words, where a loss of the epoch was not finite.
+        """
+        self.epochs_done += 1
+        sums, count = self.sums, self.sums.samples
+        numbers = torch.cat([sums.terms, torch.stack([sums.loss, sums.entropy, sums.right, sums.finite])]).tolist()
+        *terms, loss, entropy, right, finite = numbers
+        if not finite:
+            raise Diverged(f"the loss was not finite in epoch {self.epochs_done}")
+        mean_entropy = entropy / count
+        events: dict[str, dict[str, Any]] = {}
+        for spec, term in zip(self.specs, self.terms, strict=True):
+            if event := term.after_epoch(self.epochs_done, mean_entropy):
+                events[spec.term] = event
+        record = EpochRecord(
+            loss=loss / count,
+            terms=tuple(value / count if on else None for value, on in zip(terms, self.active, strict=True)),
+            entropy=mean_entropy,
+            accuracy=right / count,
+            events=events,
+        )
+        self.active = [False] * len(self.specs)
+        self.sums = self._zeros()
+        return record
+
+    def _add(self, values: Tensor, total: Tensor, logits: Tensor, labels: Tensor) -> None:
+        sums, size = self.sums, len(labels)
+        sums.terms += values * size
+        sums.loss += total * size
+        sums.entropy += predictive_entropy(logits).sum()
+        sums.right += (logits.argmax(dim=1) == labels).sum()
+        sums.finite *= torch.isfinite(total)
+        sums.samples += size
+
+    def _zeros(self) -> EpochSums:
+        zero = torch.zeros((), device=self.device)
+        terms = torch.zeros(len(self.specs), device=self.device)
+        return EpochSums(terms, zero.clone(), zero.clone(), zero.clone(), torch.ones_like(zero))
+
+
+def _live(spec: LossTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device) -> LiveTerm:
+    if isinstance(spec, CrossEntropyTerm):
+        return _CrossEntropy(spec)
+    if isinstance(spec, UncertaintyTerm):
+        return _Uncertainty(spec, n_epochs, device)
+    return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)

@@ -1,0 +1,227 @@
+"""A worker process: takes jobs line by line, trains each, writes its result. Started by the scheduler, ends when it
+does.
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from benchmark.environment import cpu_name, describe_environment
+from benchmark.errors import UserError
+from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
+from benchmark.scoring import score
+from benchmark.specs import Declared, identity
+from benchmark.store import (
+    SCHEMA_VERSION,
+    EnvironmentRecord,
+    EpochRecord,
+    Failure,
+    Logits,
+    Result,
+    ResultFolder,
+    TrainingRecord,
+    claim,
+)
+from benchmark.training.loop import Trained, TrainingData, train
+from benchmark.training.objective import Diverged
+from benchmark.workbench import Workbench, encoder_record
+
+
+class Worker:
+    """One process on one device."""
+
+    def __init__(self, setup: WorkerSetup, events: TextIO) -> None:
+        self.setup = setup
+        self.events = events
+        self.device = torch.device(setup.device)
+        self.folder = ResultFolder(setup.results_root, setup.profile)
+        self.bench = Workbench(setup, self.device)
+
+    def handle(self, job: Job) -> JobEnded:
+        """Train one job unless another scheduler holds it or has done it; its result is on disk when this returns."""
+        started = time.monotonic()
+        with claim(self.folder.claims, job.run) as ours:
+            if not ours:
+                return JobEnded(outcome="claimed", seconds=0.0)
+            done = self.folder.read(job.run)
+            if done is not None and done.status == "success" and not job.redo:
+                return JobEnded(outcome="already_done", seconds=0.0)
+            log = self.folder.log_path(job.run)
+            with _output_to(log):
+                try:
+                    result, logits = self._train(job)
+                except Exception as error:
+                    traceback.print_exc()
+                    return self._failed(job, done, error, log, time.monotonic() - started)
+                self.folder.save(result, logits)
+        return JobEnded(outcome="success", seconds=time.monotonic() - started, summary=_summary(result))
+
+    def send(self, event: Declared) -> None:
+        """Tell the scheduler."""
+        self.events.write(event.model_dump_json() + "\n")
+        self.events.flush()
+
+    def _train(self, job: Job) -> tuple[Result, Logits]:
+        _reset_peak_memory(self.device)
+        data, data_record = self.bench.data(job)
+        loaded = self.bench.encoder(job)
+        n_epochs = job.run.optimisation.epochs
+        trained = train(
+            job.run,
+            data,
+            loaded.reset(),
+            self.device,
+            on_epoch=lambda done, seconds: self.send(EpochDone(done=done, of=n_epochs, seconds=seconds)),
+        )
+        logits = _logits(trained, data)
+        result = Result(
+            schema_version=SCHEMA_VERSION,
+            run_id=identity(job.run),
+            status="success",
+            run=job.run,
+            data=data_record,
+            encoder=encoder_record(job, loaded),
+            training=_training_record(trained, self.device),
+            views=[score(view, logits) for view in job.views],
+            environment=self._environment(),
+        )
+        return result, logits
+
+    def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
+        kind, reason = _in_words(error)
+        if done is None or done.status == "failed":  # a run that was to be done again keeps its good result
+            self.folder.save(
+                Result(
+                    schema_version=SCHEMA_VERSION,
+                    run_id=identity(job.run),
+                    status="failed",
+                    run=job.run,
+                    environment=self._environment(),
+                    failure=Failure(kind=kind, reason=reason, log=log.name),
+                )
+            )
+        return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
+
+    def _environment(self) -> EnvironmentRecord:
+        if self.device.type == "cuda":
+            properties = torch.cuda.get_device_properties(self.device)
+            return describe_environment(properties.name, str(properties.uuid), torch.get_num_threads())
+        return describe_environment(cpu_name(), None, torch.get_num_threads())
+
+
+def _logits(trained: Trained, data: TrainingData) -> Logits:
+    return Logits(trained.validation_logits, data.validation.labels, trained.test_logits, data.test.labels)
+
+
+def _training_record(trained: Trained, device: torch.device) -> TrainingRecord:
+    return TrainingRecord(
+        seconds=trained.train_seconds,
+        evaluation_seconds=trained.evaluation_seconds,
+        steps=trained.steps,
+        tokens=trained.train_tokens,
+        tokens_per_second=trained.train_tokens / max(trained.train_seconds, 1e-9),
+        precision=trained.precision,
+        peak_host_bytes=_peak_host_bytes(),
+        peak_device_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
+        epochs=[EpochRecord(**epoch) for epoch in trained.epochs],
+    )
+
+
+def _summary(result: Result) -> str:
+    scores = result.views[0].scores
+    return f"accuracy {100 * scores['accuracy']:.2f}, F1 {100 * scores['f1']:.2f}, ECE {100 * scores['ece']:.2f}"
+
+
+def _in_words(error: Exception) -> tuple[str, str]:
+    if isinstance(error, torch.OutOfMemoryError):
+        return "out of memory", str(error).splitlines()[0]
+    if isinstance(error, Diverged):
+        return "diverged", str(error)
+    if isinstance(error, UserError):
+        return "input", str(error)
+    lines = str(error).strip().splitlines()
+    return type(error).__name__, lines[0] if lines else "no message"
+
+
+class _output_to:
+    """Sends everything that the process prints, from C code too, to a log file while the block runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.saved = [os.dup(1), os.dup(2)]
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        for stream in (1, 2):
+            os.dup2(descriptor, stream)
+        os.close(descriptor)
+
+    def __exit__(self, *exception: object) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, saved in zip((1, 2), self.saved, strict=True):
+            os.dup2(saved, stream)
+            os.close(saved)
+
+
+def _reset_peak_memory(device: torch.device) -> None:
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the kernel's peak starts anew
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak_host_bytes() -> int:
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _end_with(stdin: TextIO, jobs: list[str], arrived: threading.Condition) -> None:
+    """Read jobs as they come. When the scheduler is gone its end of the pipe closes, and this process ends at once."""
+    for line in stdin:
+        with arrived:
+            jobs.append(line)
+            arrived.notify()
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve jobs from standard input until it closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the scheduler's, which then ends its workers
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    setup = WorkerSetup.model_validate_json(sys.stdin.readline())
+    torch.set_num_threads(setup.threads)
+    worker = Worker(setup, events)
+    jobs: list[str] = []
+    arrived = threading.Condition()
+    threading.Thread(target=_end_with, args=(sys.stdin, jobs, arrived), daemon=True).start()
+    worker.send(Ready())
+    while True:
+        with arrived:
+            arrived.wait_for(lambda: bool(jobs))
+            line = jobs.pop(0)
+        ended = worker.handle(Job.model_validate_json(line))
+        worker.send(ended)
+        if ended.outcome == "failed":
+            sys.exit(1)  # whatever broke, the next run starts in a fresh process
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# All tests, after the style and type checks. Options are those of pytest, e.g. ./run_tests.sh -k metrics
+# Tests on real data and a real encoder run where BENCHMARK_DATA_DIR and BENCHMARK_ENCODER_DIR say where those are.
+set -euo pipefail
+cd "$(dirname "$0")"
+. benchmark/environment.sh
+
+"$PYTHON" -m ruff check .
+"$PYTHON" -m ruff format --check --quiet .
+"$PYTHON" -m mypy
+"$PYTHON" -m pytest "$@"

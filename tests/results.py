@@ -1,0 +1,109 @@
+"""Results made by hand, for tests of what reads them."""
+
+import numpy as np
+
+from benchmark.environment import describe_environment
+from benchmark.registry import Inputs, Registry, Subject, resolve_run, resolve_view
+from benchmark.scoring import score
+from benchmark.specs import RunSpec, identity
+from benchmark.store import (
+    CorruptionRecord,
+    DataRecord,
+    EncoderRecord,
+    EpochRecord,
+    Failure,
+    Logits,
+    Result,
+    TrainingRecord,
+)
+
+FINGERPRINTS = {"tnews": "a" * 64, "hwu64": "b" * 64, "banking77": "c" * 64}
+
+
+def tiny_inputs(data: dict[str, str] | None = None) -> Inputs:
+    """Inputs of the profile ``tiny`` with made-up contents."""
+    datasets = {f"tiny_{name}": value for name, value in (FINGERPRINTS | (data or {})).items()}
+    return Inputs(datasets, {f"tiny_{name}": "e" * 64 for name in ("base", "albert", "xlnet", "large")})
+
+
+def made_logits(seed: int, n_labels: int = 6, n: int = 60) -> Logits:
+    """Random logits that are right more often than not."""
+    generator = np.random.default_rng(seed)
+
+    def part() -> tuple[np.ndarray, np.ndarray]:
+        labels = generator.integers(0, n_labels, size=n)
+        logits = generator.normal(size=(n, n_labels)).astype(np.float32)
+        logits[np.arange(n), labels] += 1.5
+        return 3 * logits, labels
+
+    validation, test = part(), part()
+    return Logits(*validation, *test)
+
+
+def made_result(
+    registry: Registry, subject: Subject, seed: int = 0, inputs: Inputs | None = None, logits: Logits | None = None
+) -> Result:
+    """A successful result of the profile ``tiny`` with the views that its tables ask for."""
+    run = resolve_run(registry, "tiny", subject, seed, inputs or tiny_inputs())
+    n_labels = registry.datasets[run.data.dataset].source.labels
+    logits = logits or made_logits(seed, n_labels)
+    views = [resolve_view(registry, subject)]
+    if subject.method == "bert":
+        views.append(resolve_view(registry, Subject(subject.dataset, subject.encoder, "ts", subject.corruption)))
+    return Result(
+        schema_version=1,
+        run_id=identity(run),
+        status="success",
+        run=run,
+        data=DataRecord(
+            dataset=run.data.dataset,
+            origin="generated",
+            fingerprint=run.data.fingerprint,
+            label_names=[f"intent_{index}" for index in range(n_labels)],
+            rows={"train": 96, "validation": 40, "test": 60},
+            train_label_counts=list(range(30, 30 - n_labels, -1)),
+            corruption=CorruptionRecord(requested=subject.corruption, train_changed=0, validation_changed=0),
+        ),
+        encoder=EncoderRecord(
+            encoder=run.encoder.encoder,
+            origin="built",
+            revision=None,
+            fingerprint=run.encoder.fingerprint,
+            architecture="bert",
+            layers=1,
+            hidden=16,
+            parameters=1000,
+            rows="packed",
+        ),
+        training=TrainingRecord(
+            seconds=1.0,
+            evaluation_seconds=0.1,
+            steps=24,
+            tokens=1000,
+            tokens_per_second=1000.0,
+            precision="float32",
+            peak_host_bytes=10**8,
+            peak_device_bytes=None,
+            epochs=[EpochRecord(loss=1.0, terms=[1.0] * len(run.loss), entropy=1.0, accuracy=0.5, joined={})],
+        ),
+        views=[score(view, logits) for view in views],
+        environment=describe_environment("made up", None, 1),
+    )
+
+
+def with_scores(result: Result, **scores: float) -> Result:
+    """The same result with other scores in every view."""
+    views = [view.model_copy(update={"scores": view.scores | scores}) for view in result.views]
+    return result.model_copy(update={"views": views})
+
+
+def failed_result(run: RunSpec) -> Result:
+    """A run that failed."""
+    return Result(
+        schema_version=1,
+        run_id=identity(run),
+        status="failed",
+        run=run,
+        environment=describe_environment("made up", None, 1),
+        failure=Failure(kind="diverged", reason="the loss was not finite in epoch 1", log=None),
+    )

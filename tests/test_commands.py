@@ -1,0 +1,352 @@
+"""The command lines as a user calls them, on tiny data, from nothing to tables."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmark.registry import load_registry
+from tests.conftest import PROJECT, Command, run_module
+from tests.test_registry import TABLES
+
+
+def results_in(folder: Path) -> dict[str, dict]:
+    return {path.name: json.loads(path.read_text()) for path in sorted((folder / "results" / "tiny").glob("*.json"))}
+
+
+@pytest.fixture(scope="module")
+def everything(tiny_experiments: Path, cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All 51 runs of the profile ``tiny``, made once by the command; copy it to change it."""
+    folder = tmp_path_factory.mktemp("everything")
+    call = run_module(
+        "run", "--profile", "tiny", "--experiments", tiny_experiments, "--results-dir", folder / "results",
+        "--jobs-per-device", 2,
+        env={"BENCHMARK_CACHE_DIR": str(cache_dir)},
+    )  # fmt: skip
+    assert call.returncode == 0, call.stdout + call.stderr
+    (folder / "output.txt").write_text(call.stdout)
+    return folder
+
+
+@pytest.fixture
+def finished(everything: Path, tmp_path: Path) -> Path:
+    """A copy of all runs where ``benchmark_command`` looks for them."""
+    shutil.copytree(everything / "results", tmp_path / "results")
+    return tmp_path
+
+
+def test_all_runs_are_made_once_and_told_line_by_line(everything: Path) -> None:
+    output = (everything / "output.txt").read_text().splitlines()
+    assert output[0].startswith("Profile tiny (as asked): 51 trainings, about ")
+    assert "Choose another with --profile: paper, compact" in output[0]
+    assert sum(" done    " in line for line in output) == 51
+    assert output[-1].startswith("51 trained, 0 failed, 0 done before.")
+    results = results_in(everything)
+    assert len(results) == 51
+    assert {result["status"] for result in results.values()} == {"success"}
+    assert {result["encoder"]["architecture"] for result in results.values()} == {"bert", "albert", "xlnet", "electra"}
+
+
+def test_a_result_says_how_it_was_made(everything: Path) -> None:
+    result = next(iter(results_in(everything).values()))
+    assert result["environment"]["packages"]["torch"]
+    assert result["environment"]["device"]
+    assert result["data"]["fingerprint"] == result["run"]["data"]["fingerprint"]
+    assert result["encoder"]["fingerprint"] == result["run"]["encoder"]["fingerprint"]
+    assert result["run"]["optimisation"]["learning_rate"] == 0.003
+    assert len(result["training"]["epochs"]) == 4
+    assert result["training"]["tokens"] > 0
+    assert result["training"]["peak_host_bytes"] > 10**7
+    for view in result["views"]:
+        assert set(view["scores"]) >= {"ece", "top_label_ece", "adaptive_ece", "brier", "nll", "confidence"}
+        assert sum(view["per_label"]["ece"]) == pytest.approx(view["scores"]["ece"])
+
+
+def test_methods_see_the_same_changed_labels_and_levels_are_as_asked(everything: Path) -> None:
+    changed: dict[float, set] = {}
+    for result in results_in(everything).values():
+        corruption = result["data"]["corruption"]
+        changed.setdefault(corruption["requested"], set()).add(
+            (corruption["train_changed"], corruption["validation_changed"])
+        )
+    assert changed == {0.0: {(0, 0)}, 0.05: {(5, 2)}, 0.1: {(10, 4)}, 0.3: {(29, 12)}, 0.5: {(48, 20)}}
+
+
+def test_nine_tables_in_markdown_and_latex_without_a_missing_cell(finished: Path, benchmark_command: Command) -> None:
+    for markup, ending in (("markdown", "md"), ("latex", "tex")):
+        call = benchmark_command("report", "--format", markup)
+        assert call.returncode == 0, call.stderr
+        for name in TABLES:
+            text = (finished / "tables" / "tiny" / f"{name}.{ending}").read_text()
+            assert text.strip() in call.stdout
+            assert "missing" not in text
+            assert "For tests only." in text
+    assert (finished / "tables" / "tiny" / "tables.tex").is_file()
+
+
+def test_tables_hold_what_results_hold(finished: Path, benchmark_command: Command) -> None:
+    call = benchmark_command("report", "--table", "ablation")
+    line = next(line for line in call.stdout.splitlines() if line.startswith("| w/o Both"))
+    shown = [float(value.strip(" *")) for value in line.split("|")[2:-1]]
+    run = next(
+        result
+        for name, result in results_in(finished).items()
+        if name.startswith("tiny_tnews.clean.tiny_base.linear.cross_entropy+poscal")
+        and result["run"]["loss"][1]["start"] != {"after_epochs": 0}
+    )
+    scores = run["views"][0]["scores"]
+    names = ("accuracy", "precision", "recall", "f1", "ece")
+    assert shown == pytest.approx([100 * scores[name] for name in names], abs=0.0051)
+
+
+def test_comparison_with_the_paper_has_a_file_of_its_own(finished: Path, benchmark_command: Command) -> None:
+    call = benchmark_command("report", "--table", "noise", "--compare")
+    assert call.returncode == 0
+    assert "| paper" in call.stdout
+    assert "72.19" in (finished / "tables" / "tiny" / "noise.compare.md").read_text()
+
+
+def test_all_scores_come_as_one_long_table(finished: Path, benchmark_command: Command) -> None:
+    import io
+
+    import pandas as pd
+
+    call = benchmark_command("report", "--format", "csv")
+    frame = pd.read_csv(io.StringIO(call.stdout))
+    assert frame["run_id"].nunique() == 51
+    results = {result["run_id"]: result for result in results_in(finished).values()}
+    row = frame[(frame["score"] == "ece") & (frame["split"] == "test") & (frame["calibrator"] == "temperature")].iloc[0]
+    view = next(view for view in results[row["run_id"]]["views"] if view["temperature"])
+    assert row["value"] == view["scores"]["ece"]
+    assert row["temperature"] == view["temperature"]
+    assert (finished / "tables" / "tiny" / "scores.csv").is_file()
+
+
+def test_report_is_quick_and_says_where_it_wrote(finished: Path, benchmark_command: Command) -> None:
+    started = time.monotonic()
+    call = benchmark_command("report")
+    assert time.monotonic() - started < 10
+    assert "written: " in call.stderr
+
+
+def test_finished_runs_are_skipped(finished: Path, benchmark_command: Command) -> None:
+    before = results_in(finished)
+    call = benchmark_command("run")
+    assert call.returncode == 0
+    assert "nothing to train" in call.stdout.splitlines()[0]
+    assert "0 trained, 0 failed, 51 done before." in call.stdout
+    assert results_in(finished) == before
+
+
+def test_runs_are_the_same_bit_by_bit_whatever_ran_before(finished: Path, benchmark_command: Command) -> None:
+    before = results_in(finished)
+    chosen = ["--table", "main", "--datasets", "tnews", "--methods", "hs_rau", "avuc", "bert"]
+    call = benchmark_command("run", *chosen, "--redo", "--jobs-per-device", "2")
+    assert "3 trained" in call.stdout, call.stdout + call.stderr
+    after = results_in(finished)
+    assert sum(after[name]["training"]["seconds"] != before[name]["training"]["seconds"] for name in before) == 3
+    for name in before:
+        assert after[name]["views"] == before[name]["views"]
+        assert after[name]["training"]["epochs"] == before[name]["training"]["epochs"]
+
+
+def test_dry_run_says_what_why_and_how_many(finished: Path, benchmark_command: Command) -> None:
+    removed = [name for name in results_in(finished) if ".noise0.3." in name]
+    for name in removed:
+        (finished / "results" / "tiny" / name).unlink()
+    call = benchmark_command("run", "--table", "noise", "--dry-run")
+    assert call.returncode == 0
+    assert call.stdout.splitlines()[-1] == "5 trainings planned, 15 already done"
+    assert sum("no result yet" in line for line in call.stdout.splitlines()) == 5
+    assert len(results_in(finished)) == 46
+
+
+def test_the_papers_plan_needs_no_data_at_hand() -> None:
+    arguments = [
+        "run",
+        "--profile",
+        "paper",
+        "--table",
+        "all",
+        "--seeds",
+        "0",
+        "--dry-run",
+        "--results-dir",
+        "/nowhere",
+    ]
+    environment = {"BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": ""}
+    call = run_module(*arguments, env=environment)
+    assert call.stdout.splitlines()[-1] == "51 trainings planned, 0 already done", call.stderr
+    arguments[arguments.index("all")] = "noise"
+    assert run_module(*arguments, env=environment).stdout.splitlines()[-1] == "20 trainings planned, 0 already done"
+
+
+def test_another_bin_count_scores_again_without_training(finished: Path, experiments: Path, cache_dir: Path) -> None:
+    path = experiments / "metrics.yaml"
+    path.write_text(path.read_text().replace("ece_bins: 10", "ece_bins: 20"))
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", finished / "results"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    report = run_module("report", *options, "--tables-dir", finished / "tables", "--table", "ablation", env=environment)
+    assert "not scored yet" in report.stdout
+    before = results_in(finished)
+    call = run_module("run", *options, env=environment)
+    assert "51 finished runs scored again from their logits" in call.stdout, call.stderr
+    assert "0 trained, 0 failed, 51 done before." in call.stdout
+    for name, result in results_in(finished).items():
+        assert result["training"] == before[name]["training"]
+        assert {view["view"]["ece_bins"] for view in result["views"]} == {10, 20}
+
+
+def test_damaged_results_are_named_moved_aside_and_made_again(finished: Path, benchmark_command: Command) -> None:
+    folder = finished / "results" / "tiny"
+    names = [name for name in results_in(finished) if ".hyperspherical." in name and "banking77" in name]
+    for name, content in zip(names, ("", "{}"), strict=False):
+        (folder / name).write_text(content)
+    call = benchmark_command("run", "--table", "ablation_full")
+    assert call.returncode == 0, call.stderr
+    assert "2 trained, 0 failed" in call.stdout
+    for name in names[:2]:
+        assert f"{name}: not counted, because it" in call.stdout
+        assert (folder / "set_aside" / name).is_file()
+        assert json.loads((folder / name).read_text())["status"] == "success"
+
+
+def test_a_run_that_fails_does_not_stop_the_others(experiments: Path, cache_dir: Path, tmp_path: Path) -> None:
+    profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())
+    rule = {"method": "ls", "learning_rate": 1.0e30, "max_gradient_norm": "none"}
+    profiles["profiles"]["tiny"]["training"].append(rule)
+    (experiments / "profiles.yaml").write_text(yaml.safe_dump(profiles, sort_keys=False))
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", tmp_path / "results"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    arguments = ["--table", "main", "--datasets", "hwu64"]
+    call = run_module("run", *options, *arguments, env=environment)
+    assert call.returncode == 1
+    assert "4 trained, 1 failed" in call.stdout
+    assert "diverged: the loss was not finite in epoch 1" in call.stdout
+    assert "Traceback" not in call.stdout + call.stderr
+    (failed,) = [result for result in results_in(tmp_path).values() if result["status"] == "failed"]
+    assert failed["failure"]["kind"] == "diverged"
+    log = re.search(r"log: (\S+\.log)", call.stdout).group(1)
+    assert "Diverged" in Path(log).read_text()
+    report = run_module("report", *options, "--tables-dir", tmp_path / "tables", "--table", "main", env=environment)
+    assert "the run failed (diverged)" in report.stdout
+    again = run_module("run", *options, *arguments, env=environment)
+    assert again.returncode == 1
+    assert "0 trained, 1 failed, 4 done before." in again.stdout
+
+
+WRONG = [
+    (["run", "--profile", "compct"], 'there is no profile "compct"; did you mean "compact"?'),
+    (["run", "--table", "nosie"], 'there is no table "nosie"; did you mean "noise"?'),
+    (["report", "--table", "nosie"], 'there is no table "nosie"; did you mean "noise"?'),
+    (["run", "--methods", "hsrau"], 'did you mean "hs_rau"?'),
+    (["run", "--datasets", "tnew"], 'did you mean "tnews"?'),
+    (["run", "--seeds", "a"], '--seeds: "a" is no seed'),
+    (["run", "--seeds", "3-1"], '--seeds: "3-1" is no seed'),
+    (["run", "--data-dir", "not/there"], "--data-dir: not/there is not a folder."),
+    (["prepare", "--encoder-dir", "not/there"], "--encoder-dir: not/there is not a folder."),
+    (["run", "--jobs-per-device", "0"], "0 is not a whole number above 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_wrong_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str], sentence: str, benchmark_command: Command
+) -> None:
+    call = benchmark_command(*arguments)
+    assert call.returncode == 2
+    assert sentence in call.stderr
+    assert "Traceback" not in call.stderr
+
+
+def test_what_is_missing_is_named_before_any_training(tmp_path: Path) -> None:
+    environment = {
+        "BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": "", "HF_HOME": str(tmp_path / "hf"), "HF_HUB_CACHE": "",
+        "BENCHMARK_CACHE_DIR": str(tmp_path / "cache"),
+    }  # fmt: skip
+    call = run_module("run", "--profile", "small", "--results-dir", tmp_path / "results", env=environment)
+    assert call.returncode == 2
+    assert 'The data set "banking77" is not on this machine' in call.stderr
+    assert "python -m benchmark.prepare" in call.stderr
+    assert 'The encoder "multilingual_e5_small_3_layers"' in call.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_prepare_checks_and_reports(benchmark_command: Command) -> None:
+    call = benchmark_command("prepare")
+    assert call.returncode == 0, call.stderr
+    assert "rows: 96 / 40 / 80 (training / validation / test), 6 labels" in call.stdout
+    assert "tokens a text, 0 of 96 training texts cut at 16" in call.stdout
+    assert call.stdout.rstrip().endswith("All inputs are here and in order.")
+
+
+def test_the_profile_is_chosen_by_what_is_visible(tiny_experiments: Path, tmp_path: Path) -> None:
+    call = run_module("run", "--dry-run", "--results-dir", tmp_path)
+    assert call.stdout.startswith("Profile demo (no GPU is visible): 51 trainings")
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho 'GPU 0: NVIDIA Test (UUID: GPU-1)'\n")
+    tool.chmod(0o755)
+    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+    call = run_module("run", "--dry-run", "--results-dir", tmp_path, env={"PATH": path, "CUDA_VISIBLE_DEVICES": "0"})
+    assert call.stdout.startswith("Profile paper (a GPU is visible): 255 trainings"), call.stderr
+
+
+def children_of(pid: int) -> list[int]:
+    call = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in call.stdout.split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_end_from_outside_keeps_what_is_finished_and_leaves_no_child(
+    number: signal.Signals, tiny_experiments: Path, cache_dir: Path, tmp_path: Path, benchmark_command: Command
+) -> None:
+    command = [sys.executable, "-m", "benchmark.run", "--profile", "tiny", "--experiments", tiny_experiments,
+               "--results-dir", tmp_path / "results", "--table", "main"]  # fmt: skip
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "BENCHMARK_CACHE_DIR": str(cache_dir)}
+    process = subprocess.Popen(
+        command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stdout:
+        if " done    " in line:
+            break
+    children = children_of(process.pid)
+    assert children
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 130)
+    deadline = time.monotonic() + 30
+    while any(alive(child) for child in children) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(child) for child in children)
+    kept = results_in(tmp_path)
+    assert 1 <= len(kept) < 15
+    call = benchmark_command("run", "--table", "main")
+    assert call.returncode == 0
+    assert f"{len(kept)} done before" in call.stdout
+    assert {name: results_in(tmp_path)[name] for name in kept} == kept
+
+
+def test_every_shipped_profile_resolves_every_run() -> None:
+    registry = load_registry()
+    assert list(registry.profiles) == ["paper", "compact", "small", "demo"]
+    for profile in registry.profiles:
+        call = run_module("run", "--profile", profile, "--dry-run", "--results-dir", "/nowhere")
+        assert call.returncode == 0, call.stderr

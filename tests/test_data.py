@@ -1,0 +1,346 @@
+"""Reading, splitting, corrupting and checking data; texts stay what they are in the file, to the byte."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.data import check_corpus, corrupt_labels, load_corpus
+from benchmark.data.generated import generate
+from benchmark.declarations import Dataset, GeneratedSource
+from benchmark.errors import UserError
+from benchmark.registry import load_registry
+from tests.conftest import PROJECT
+
+
+def dataset(**changes: object) -> Dataset:
+    source = {
+        "kind": "files",
+        "folder": "mine",
+        "format": "csv",
+        "train": ["train.csv"],
+        "test": ["test.csv"],
+        "text": "text",
+        "intent": ["intent"],
+    }
+    other = {key: changes.pop(key) for key in ("labels", "validation", "expected") if key in changes}
+    rest = {"label": "mine", "source": source | changes, "tokens_per_text": 8.0, "validation": {"rows": 1, "seed": 0}}
+    return Dataset.model_validate(rest | other)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> None:
+    path = folder / "mine" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+CSV = "text,intent\none,a\ntwo,b\nthree,a\nfour,b\n"
+
+
+def test_four_awkward_rows_of_csv_stay_four_texts(tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", '\ufefftext,intent\n"a line\nbreak",a\nnull,b\nNA,a\n007,b\n')
+    write(tmp_path, "test.csv", CSV)
+    corpus = load_corpus("mine", dataset(), [tmp_path])
+    assert sorted((*corpus.train.texts, *corpus.validation.texts)) == sorted(["a line\nbreak", "null", "NA", "007"])
+    assert corpus.label_names == ("a", "b")
+
+
+def test_line_separators_do_not_split_json_lines(tmp_path: Path) -> None:
+    rows = ["one\u2028line", "carriage\rreturn", "next\x85line", "plain", "two"]
+    lines = "\n".join(json.dumps({"text": row, "intent": "a"}, ensure_ascii=False) for row in rows)
+    write(tmp_path, "train.json", lines + "\n\n")
+    write(tmp_path, "test.json", '{"text": "x", "intent": "a"}\n')
+    corpus = load_corpus("mine", dataset(format="json_lines", train=["train.json"], test=["test.json"]), [tmp_path])
+    assert sorted((*corpus.train.texts, *corpus.validation.texts)) == sorted(rows)
+
+
+def test_several_label_columns_and_another_delimiter(tmp_path: Path) -> None:
+    header = "id;scenario;intent;text\n"
+    write(tmp_path, "train/b.csv", header + '1;alarm;set;"wake; <me> up"\n2;alarm;query;when\n')
+    write(tmp_path, "train/a.csv", header + "3;music;play;song\n")
+    write(tmp_path, "test.csv", header + "4;music;play;tune\n")
+    corpus = load_corpus(
+        "mine", dataset(delimiter=";", train=["train/*.csv"], intent=["scenario", "intent"]), [tmp_path]
+    )
+    assert corpus.label_names == ("alarm_query", "alarm_set", "music_play")
+    assert "wake; <me> up" in (*corpus.train.texts, *corpus.validation.texts)
+
+
+def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+    import pandas as pd
+
+    declared = dataset(format="parquet", train=["train.parquet"], test=["train.parquet"])
+    path = tmp_path / "mine" / "train.parquet"
+    path.parent.mkdir()
+    pd.DataFrame({"text": ["NA", "007", "x"], "intent": ["a", "b", "a"]}).to_parquet(path)
+    corpus = load_corpus("mine", declared, [tmp_path])
+    assert corpus.test.texts == ("NA", "007", "x")
+    pd.DataFrame({"text": ["x", None], "intent": ["a", "b"]}).to_parquet(path)
+    with pytest.raises(UserError, match=r'train\.parquet:2: "text" must be text, not'):
+        load_corpus("mine", declared, [tmp_path])
+    pd.DataFrame({"txt": ["x"], "intent": ["a"]}).to_parquet(path)
+    with pytest.raises(UserError, match=r'no column "text"; did you mean "txt"'):
+        load_corpus("mine", declared, [tmp_path])
+    path.write_text("text,intent")
+    with pytest.raises(UserError, match="this is not Parquet"):
+        load_corpus("mine", declared, [tmp_path])
+
+
+TNEWS_ROWS = [("106", "house"), ("116", "game"), ("100", "story")]
+
+
+def tnews(folder: Path, rows: list[dict]) -> None:
+    for name in ("train.json", "dev.json"):
+        path = folder / "tnews" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def load_tnews(folder: Path) -> object:
+    declared = load_registry().datasets["tnews"]
+    small = declared.model_copy(
+        update={"expected": None, "validation": declared.validation.model_copy(update={"rows": 1})}
+    )
+    return load_corpus("tnews", small, [folder])
+
+
+def test_label_ids_with_gaps_have_their_positions(tmp_path: Path) -> None:
+    tnews(tmp_path, [{"label": label, "label_desc": text, "sentence": text} for label, text in TNEWS_ROWS])
+    corpus = load_tnews(tmp_path)
+    assert dict(zip(corpus.test.texts, corpus.test.labels.tolist(), strict=True)) == {
+        "house": 5,
+        "game": 14,
+        "story": 0,
+    }
+    assert len(corpus.label_names) == 15
+
+
+def test_labels_written_as_numbers_are_their_digits(tmp_path: Path) -> None:
+    tnews(tmp_path, [{"label": int(label), "sentence": text} for label, text in TNEWS_ROWS])
+    assert load_tnews(tmp_path).test.labels.tolist() == [5, 14, 0]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"label": "105", "sentence": "x"}, r'train\.json:4: the label "105" is not one of the 15 labels'),
+        ({"sentence": "x"}, r'train\.json:4: there is no key "label"'),
+        ({"label": "", "sentence": "x"}, r"train\.json:4: this row has no label"),
+        ({"label": None, "sentence": "x"}, r'train\.json:4: "label" must be text, not null'),
+        ({"label": "100", "sentence": 1.5}, r'train\.json:4: "sentence" must be text, not 1\.5'),
+        ({"label": "100", "sentense": "x"}, r'train\.json:4: there is no key "sentence"; did you mean "sentense"\?'),
+    ],
+)
+def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentence: str) -> None:
+    tnews(tmp_path, [{"label": label, "sentence": text} for label, text in TNEWS_ROWS] + [row])
+    with pytest.raises(UserError, match=sentence):
+        load_tnews(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        (b"", r"train\.csv is empty"),
+        (b"text,intent\n", r"no row in these files"),
+        (b"txt,intent\na,b\n", r'train\.csv:1: there is no column "text"; did you mean "txt"\?'),
+        (b"text,intent\na,b\nc\n", r"train\.csv:3: 1 values where the header names 2 columns"),
+        (b"text,intent\na,b\n\"c\nd\",b,e\n", r"train\.csv:3: 3 values where"),
+        (b"text,intent\na,b\nc,\n", r"train\.csv:3: this row has no label"),
+        (b"text,intent\na,b\n\"open,b\n", r"train\.csv:\d+: this is not CSV"),
+        (b"text,intent\n\xe4\xf6,b\n", r"train\.csv: byte \d+ is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_wrong_csv_stops_with_file_and_line(tmp_path: Path, train: bytes, sentence: str) -> None:
+    write(tmp_path, "train.csv", train)
+    write(tmp_path, "test.csv", CSV)
+    with pytest.raises(UserError, match=sentence):
+        load_corpus("mine", dataset(), [tmp_path])
+
+
+def test_a_json_line_that_is_none(tmp_path: Path) -> None:
+    declared = dataset(format="json_lines", train=["train.json"], test=["train.json"])
+    for content, sentence in (
+        ('{"text": "a"', "train.json:1: this line is not JSON"),
+        ("[1]", "must be a JSON object"),
+    ):
+        write(tmp_path, "train.json", content)
+        with pytest.raises(UserError, match=sentence):
+            load_corpus("mine", declared, [tmp_path])
+
+
+def test_a_test_label_that_training_lacks_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", CSV)
+    write(tmp_path, "test.csv", "text,intent\nfive,c\n")
+    with pytest.raises(UserError, match=r'test\.csv:2: the label "c" is not one of the 2 labels'):
+        load_corpus("mine", dataset(), [tmp_path])
+
+
+def test_missing_files_and_wrong_sizes_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r'data set "mine" is not on this machine.*"mine/" by --data-dir'):
+        load_corpus("mine", dataset(), [tmp_path])
+    write(tmp_path, "train.csv", CSV)
+    with pytest.raises(UserError, match=r'no file "test\.csv"'):
+        load_corpus("mine", dataset(), [tmp_path])
+    write(tmp_path, "test.csv", CSV)
+    expected = {"train": 9, "validation": 1, "test": 4, "labels": 2}
+    with pytest.raises(UserError, match=r"not the one declared: 3 train \(expected 9\)"):
+        load_corpus("mine", dataset(expected=expected), [tmp_path])
+    with pytest.raises(UserError, match="leave none"):
+        load_corpus("mine", dataset(validation={"rows": 4, "seed": 0}), [tmp_path])
+
+
+def test_reading_does_not_depend_on_the_locale(tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", "text,intent\n怎么办,a\nfür,b\nx,a\n")
+    write(tmp_path, "test.csv", CSV)
+    script = (
+        "from pathlib import Path; from tests.test_data import dataset; from benchmark.data import load_corpus;"
+        f"print(load_corpus('mine', dataset(), [Path({str(tmp_path)!r})]).fingerprint)"
+    )
+    prints = set()
+    for locale in ("C", "C.UTF-8", "POSIX"):
+        environment = os.environ | {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        call = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=PROJECT, check=True
+        )
+        prints.add(call.stdout)
+    assert len(prints) == 1
+
+
+def test_one_byte_is_another_fingerprint(tmp_path: Path) -> None:
+    write(tmp_path, "test.csv", CSV)
+    fingerprints = []
+    for train in (CSV, CSV.replace("three", "thref"), CSV.replace("four,b", "four,a"), CSV):
+        write(tmp_path, "train.csv", train)
+        fingerprints.append(load_corpus("mine", dataset(), [tmp_path]).fingerprint)
+    assert fingerprints[0] == fingerprints[3]
+    assert len(set(fingerprints)) == 3
+
+
+def test_the_split_is_drawn_once_and_loses_no_row(tmp_path: Path) -> None:
+    rows = "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(50))
+    write(tmp_path, "train.csv", "text,intent\n" + rows)
+    write(tmp_path, "test.csv", CSV)
+    declared = dataset(validation={"rows": 20, "seed": 3})
+    first, second = (load_corpus("mine", declared, [tmp_path]) for _ in range(2))
+    other = load_corpus("mine", dataset(validation={"rows": 20, "seed": 4}), [tmp_path])
+    assert first.validation.texts == second.validation.texts != other.validation.texts
+    assert len(first.validation) == 20
+    assert sorted((*first.train.texts, *first.validation.texts)) == sorted(f"text {number}" for number in range(50))
+    for text, label in zip(first.train.texts, first.train.labels.tolist(), strict=True):
+        assert int(text.split()[1]) % 2 == label
+
+
+# --- corruption -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 300), st.integers(2, 80), st.floats(0, 1), st.integers(0, 1000))
+@settings(max_examples=80, deadline=None)
+def test_exactly_the_asked_share_changes_and_none_to_itself(n: int, k: int, rate: float, seed: int) -> None:
+    labels = np.random.default_rng(seed + 1).integers(0, k, size=n)
+    before = labels.copy()
+    changed = corrupt_labels(labels, rate, k, seed)
+    assert (changed != labels).sum() == round(rate * n)
+    assert changed.min() >= 0
+    assert changed.max() < k
+    np.testing.assert_array_equal(labels, before)
+
+
+def test_levels_nest_and_other_seeds_change_other_rows() -> None:
+    labels = np.random.default_rng(0).integers(0, 15, size=1000)
+    levels = {rate: corrupt_labels(labels, rate, 15, 7) for rate in (0.05, 0.1, 0.3, 0.5)}
+    for low, high in ((0.05, 0.1), (0.1, 0.3), (0.3, 0.5)):
+        rows = levels[low] != labels
+        np.testing.assert_array_equal(levels[high][rows], levels[low][rows])
+    assert (corrupt_labels(labels, 0.3, 15, 8) != levels[0.3]).any()
+
+
+def test_new_labels_are_spread_over_all_others() -> None:
+    labels = np.zeros(14_000, dtype=np.int64)
+    counts = np.bincount(corrupt_labels(labels, 1.0, 15, 0), minlength=15)
+    assert counts[0] == 0
+    assert counts[1:].min() > 850
+
+
+@pytest.mark.parametrize(("rate", "k"), [(-0.1, 3), (1.1, 3), (0.5, 1)])
+def test_impossible_corruption_is_refused(rate: float, k: int) -> None:
+    with pytest.raises(ValueError, match=r"rate|labels"):
+        corrupt_labels(np.zeros(10, dtype=np.int64), rate, k, 0)
+
+
+# --- generated corpora and checks -----------------------------------------------------------------------------------
+
+
+def generated(**changes: object) -> GeneratedSource:
+    source = {
+        "kind": "generated",
+        "labels": 5,
+        "rows": {"train": 200, "validation": 50, "test": 100},
+        "words_per_text": [3, 6],
+        "vocabulary": 100,
+        "keywords_per_label": 8,
+        "keyword_share": 0.6,
+        "neighbour_share": 0.1,
+        "confusion": 0.0,
+        "seed": 0,
+    }
+    return GeneratedSource.model_validate(source | changes)
+
+
+def test_generated_corpora_are_the_same_for_the_same_settings() -> None:
+    assert generate("x", generated()).fingerprint == generate("x", generated()).fingerprint
+    assert generate("x", generated()).fingerprint != generate("x", generated(seed=1)).fingerprint
+
+
+def test_generated_labels_have_their_shares_and_texts_their_lengths() -> None:
+    corpus = generate("x", generated(label_shares=[1.0, 2.0, 3.0, 4.0, 0.001]))
+    counts = np.bincount(corpus.train.labels, minlength=5)
+    assert counts.sum() == 200
+    assert counts[4] == 1  # at least one row a label
+    np.testing.assert_allclose(counts[:4] / 200, np.array([1, 2, 3, 4]) / 10, atol=0.01)
+    lengths = {len(text.split()) for text in corpus.train.texts}
+    assert lengths == {3, 4, 5, 6}
+
+
+def test_confusion_bounds_what_can_be_learnt() -> None:
+    """Texts of confused rows come from another label's words: a nearest-keyword reader sees it."""
+    from collections import Counter, defaultdict
+
+    def readable(confusion: float) -> float:
+        corpus = generate(
+            "x", generated(confusion=confusion, keyword_share=0.8, rows={"train": 2000, "validation": 1, "test": 1000})
+        )
+        words: dict[int, Counter] = defaultdict(Counter)
+        for text, label in zip(corpus.train.texts, corpus.train.labels.tolist(), strict=True):
+            words[label].update(text.split())
+        hits = [
+            max(words, key=lambda k: sum(words[k][word] for word in text.split())) == label
+            for text, label in zip(corpus.test.texts, corpus.test.labels.tolist(), strict=True)
+        ]
+        return float(np.mean(hits))
+
+    assert readable(0.0) > 0.9
+    assert 0.55 < readable(0.3) < 0.72
+
+
+def test_checks_count_what_they_say(tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", "text,intent\none,a\none,a\ntwo,a\ntwo,b\n ,b\nthree,b\n")
+    write(tmp_path, "validation.csv", "text,intent\nfour,a\n")
+    write(tmp_path, "test.csv", "text,intent\none,a\nfour,a\nnine,a\n")
+    source = dataset().source.model_copy(update={"validation": ("validation.csv",)})
+    declared = dataset().model_copy(update={"source": source, "validation": None})
+    corpus = load_corpus("mine", declared, [tmp_path])
+    report = check_corpus(corpus)
+    assert report.rows == {"train": 6, "validation": 1, "test": 3}
+    assert report.repeated_in_split == {"train": 2, "validation": 0, "test": 0}
+    assert report.test_texts_in_training == 2
+    assert report.conflicting_texts == 1
+    assert report.empty_texts == 1
+    assert report.labels_without_test_rows == 1
+    assert report.labels_without_training_rows == 0
+    assert (report.rarest_label_rows, report.commonest_label_rows) == (3, 3)

@@ -1,0 +1,180 @@
+"""Loss terms against hand-worked values, independent formulas and ugly batches."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from benchmark.losses import avuc_loss, cross_entropy, poscal_loss, predictive_entropy, probability_bins, rau_loss
+
+
+def batch(seed: int = 0, n: int = 12, k: int = 5, scale: float = 2.0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    logits = scale * torch.randn(n, k, generator=generator)
+    return logits.requires_grad_(), torch.randint(0, k, (n,), generator=generator)
+
+
+def groups_by_hand(logits: torch.Tensor, labels: torch.Tensor, threshold: float) -> dict[str, float]:
+    sizes = dict.fromkeys(("AC", "AU", "IC", "IU"), 0.0)
+    for row, label in zip(logits.detach().double().tolist(), labels.tolist(), strict=True):
+        powers = [math.exp(value - max(row)) for value in row]
+        p = [power / sum(powers) for power in powers]
+        u = -sum(value * math.log(value) for value in p if value > 0)
+        right = p.index(max(p)) == label
+        a = max(p) if right else 1 - max(p)
+        certain = u <= threshold
+        sizes[("A" if right else "I") + ("C" if certain else "U")] += a * (
+            (1 - math.tanh(u)) if certain else math.tanh(u)
+        )
+    return sizes
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.3, 5.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_rau_and_avuc_are_their_formulas(seed: int, threshold: float) -> None:
+    logits, labels = batch(seed)
+    n = groups_by_hand(logits, labels, threshold)
+    pairs = [(n["AU"], n["AC"]), (n["IC"], n["IU"])]
+    rau = math.log(1 + sum(part / (part + other) if part + other else 0.0 for part, other in pairs))
+    assert float(rau_loss(logits, labels, threshold)) == pytest.approx(rau, rel=1e-5)
+    if n["AC"] + n["IU"]:
+        avuc = math.log(1 + (n["AU"] + n["IC"]) / (n["AC"] + n["IU"]))
+        assert float(avuc_loss(logits, labels, threshold)) == pytest.approx(avuc, rel=1e-5)
+
+
+UGLY = {
+    "all right": (torch.eye(4) * 5, torch.arange(4)),
+    "all wrong": (torch.eye(4) * 5, (torch.arange(4) + 1) % 4),
+    "all certain": (torch.eye(4) * 200, torch.tensor([0, 1, 2, 2])),
+    "all certain and wrong": (torch.eye(4) * 200, (torch.arange(4) + 1) % 4),
+    "all uncertain": (torch.zeros(4, 4), torch.arange(4)),
+    "one row, right": (torch.tensor([[3.0, 0.0, 0.0, 0.0]]), torch.tensor([0])),
+    "one row, wrong": (torch.tensor([[3.0, 0.0, 0.0, 0.0]]), torch.tensor([1])),
+    "huge": (torch.tensor([[1e30, 0.0, 0.0, 0.0], [0.0, -1e30, 0.0, 0.0]]), torch.tensor([1, 1])),
+}
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("loss", [rau_loss, avuc_loss])
+def test_ugly_batches_have_finite_losses_and_gradients(loss, name: str, threshold: float) -> None:
+    logits, labels = UGLY[name]
+    logits = logits.clone().requires_grad_()
+    value = loss(logits, labels, torch.tensor(threshold))
+    value.backward()
+    assert torch.isfinite(value)
+    assert value >= 0
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_rau_is_zero_for_right_and_certain_and_for_wrong_and_uncertain() -> None:
+    certain_right = (torch.eye(3) * 50, torch.arange(3))
+    uncertain_wrong = (torch.tensor([[0.1, 0.0, 0.0]] * 3), torch.tensor([1, 1, 2]))
+    assert float(rau_loss(*certain_right, 0.5)) == pytest.approx(0, abs=1e-6)
+    assert float(rau_loss(*uncertain_wrong, 0.5)) == pytest.approx(0, abs=1e-6)
+
+
+def test_losses_of_a_batch_are_not_means_of_its_parts() -> None:
+    """Why the batch must never be split before the loss."""
+    logits, labels = batch(1)
+    halves = (rau_loss(logits[:6], labels[:6], 0.9) + rau_loss(logits[6:], labels[6:], 0.9)) / 2
+    assert abs(float(halves) - float(rau_loss(logits, labels, 0.9))) > 1e-3
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+def test_smoothing_spreads_over_the_other_labels(smoothing: float) -> None:
+    logits, labels = batch(2)
+    k = logits.shape[1]
+    target = torch.full_like(logits, smoothing / (k - 1))
+    target[torch.arange(len(labels)), labels] = 1 - smoothing
+    expected = functional.cross_entropy(logits, target)
+    assert float(cross_entropy(logits, labels, smoothing)) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_three_smoothings_are_three_losses() -> None:
+    logits, labels = batch(3)
+    assert len({round(float(cross_entropy(logits, labels, smoothing)), 6) for smoothing in (0.0, 0.1, 0.9)}) == 3
+
+
+def test_entropy_is_scipys_in_nats() -> None:
+    from scipy.stats import entropy
+
+    logits, _ = batch(4)
+    expected = entropy(torch.softmax(logits.detach().double(), dim=1).numpy(), axis=1)
+    np.testing.assert_allclose(predictive_entropy(logits).detach().numpy(), expected, rtol=1e-5)
+    assert float(predictive_entropy(torch.zeros(1, 8))) == pytest.approx(math.log(8))
+
+
+def poscal_by_hand(logits: torch.Tensor, table: torch.Tensor) -> float:
+    p = torch.softmax(logits.detach().double(), dim=1).numpy()
+    n_bins = len(table)
+    total = 0.0
+    for row in p:
+        for label, value in enumerate(row):
+            q = float(table[min(max(math.ceil(value * n_bins) - 1, 0), n_bins - 1), label])
+            if not math.isnan(q):
+                total += value * (math.log(value) - math.log(max(q, 1e-8)))
+    return total / len(p)
+
+
+def test_poscal_is_the_formula_and_skips_empty_bins() -> None:
+    logits, _ = batch(5)
+    table = torch.rand(20, 5, generator=torch.Generator().manual_seed(1))
+    table[3:9] = float("nan")
+    table[0, 2] = 0.0
+    assert float(poscal_loss(logits, table)) == pytest.approx(poscal_by_hand(logits, table), rel=1e-4)
+
+
+def test_an_empty_table_says_nothing() -> None:
+    logits, _ = batch(6)
+    value = poscal_loss(logits, torch.full((20, 5), float("nan")))
+    value.backward()
+    assert float(value) == 0
+    assert torch.count_nonzero(logits.grad) == 0
+
+
+def test_an_empty_bin_has_no_gradient_but_the_others_have() -> None:
+    logits = torch.tensor([[2.0, 0.0]], requires_grad=True)  # p = 0.88, 0.12
+    table = torch.full((10, 2), float("nan"))
+    table[8, 0] = 0.5
+    poscal_loss(logits, table).backward()
+    assert torch.isfinite(logits.grad).all()
+    assert torch.count_nonzero(logits.grad) == 2  # through p_0 alone, which depends on both logits
+
+
+def test_no_gradient_runs_through_the_table() -> None:
+    logits, _ = batch(7)
+    table = torch.full((20, 5), 0.2, requires_grad=True)
+    poscal_loss(logits, table.detach()).backward()
+    assert table.grad is None
+
+
+def test_bins_of_tensors_are_bins_of_arrays() -> None:
+    from benchmark.metrics import bin_indices
+
+    values = torch.rand(1000, generator=torch.Generator().manual_seed(0))
+    ours = probability_bins(values, 20).numpy()
+    np.testing.assert_array_equal(ours, bin_indices(values.double().numpy(), 20))
+    assert probability_bins(torch.tensor([0.0, 1.0]), 20).tolist() == [0, 19]
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, lambda x, y: rau_loss(x, y, 0.7), lambda x, y: avuc_loss(x, y, 0.7)])
+def test_gradients_are_those_of_finite_differences(loss) -> None:
+    generator = torch.Generator().manual_seed(8)
+    base = torch.randn(6, 4, generator=generator)
+    labels = torch.randint(0, 4, (6,), generator=generator)
+    logits = base.clone().requires_grad_()
+    loss(logits, labels).backward()
+    direction = torch.randn(6, 4, generator=generator)
+    step = 1e-3
+    slope = (loss(base + step * direction, labels) - loss(base - step * direction, labels)) / (2 * step)
+    assert float((logits.grad * direction).sum()) == pytest.approx(float(slope), rel=2e-2, abs=1e-3)
+
+
+def test_losses_are_float32_whatever_comes_in() -> None:
+    logits, labels = batch(9)
+    half = logits.detach().bfloat16()
+    for value in (cross_entropy(half, labels), rau_loss(half, labels, 0.5), avuc_loss(half, labels, 0.5)):
+        assert value.dtype == torch.float32

@@ -1,0 +1,196 @@
+"""Metrics against hand-worked values and against independent implementations."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss, log_loss, precision_recall_fscore_support
+from torchmetrics.functional.classification import multiclass_calibration_error
+
+from benchmark import metrics
+
+
+def random_predictions(seed: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(size=(n, k)) * generator.uniform(0.1, 6)
+    return metrics.softmax(logits), generator.integers(0, k, size=n)
+
+
+def classwise_by_hand(probabilities: np.ndarray, labels: np.ndarray, n_bins: int) -> list[float]:
+    """The paper's formula, written as loops, edges compared one by one."""
+    errors = []
+    for label in range(probabilities.shape[1]):
+        total = 0.0
+        for number in range(n_bins):
+            low, high = number / n_bins, (number + 1) / n_bins
+            members = [
+                row
+                for row in range(len(labels))
+                if (low < probabilities[row, label] <= high) or (number == 0 and probabilities[row, label] == 0)
+            ]
+            if members:
+                accuracy = np.mean([labels[row] == label for row in members])
+                confidence = np.mean([probabilities[row, label] for row in members])
+                total += len(members) / len(labels) * abs(accuracy - confidence)
+        errors.append(total)
+    return errors
+
+
+def test_classwise_ece_of_two_rows_by_hand() -> None:
+    errors = metrics.classwise_ece([[0.95, 0.05], [1, 0]], [0, 1], 10)
+    assert errors.mean() == pytest.approx(0.475)
+
+
+def test_classwise_ece_of_certain_and_always_wrong() -> None:
+    assert metrics.classwise_ece([[0, 1]] * 4, [0] * 4, 10).mean() == pytest.approx(1.0)
+
+
+def test_classwise_ece_counts_a_label_without_rows() -> None:
+    probabilities = [[0.62, 0.25, 0.13]] * 2 + [[0.22, 0.65, 0.13]] * 2
+    errors = metrics.classwise_ece(probabilities, [0, 0, 1, 1], 10)
+    assert errors.mean() == pytest.approx(0.24333, abs=1e-5)
+    assert errors[2] == pytest.approx(0.13)
+
+
+def test_adaptive_ece_does_not_split_equal_confidences() -> None:
+    probabilities = [[0.8, 0.2]] * 4
+    assert metrics.adaptive_ece(probabilities, [0, 0, 1, 1], 15) == pytest.approx(0.30)
+
+
+def test_adaptive_ece_in_two_bins_of_equal_mass_by_hand() -> None:
+    probabilities = [[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]]
+    # lower half: mean confidence 0.65, one of two right; upper half: 0.85, both right
+    assert metrics.adaptive_ece(probabilities, [0, 1, 0, 0], 2) == pytest.approx((0.15 + 0.15) / 2)
+
+
+def test_adaptive_ece_does_not_depend_on_the_order_of_rows() -> None:
+    generator = np.random.default_rng(0)
+    confidence = generator.choice([0.55, 0.7, 0.9], size=40)
+    probabilities = np.stack([confidence, 1 - confidence], axis=1)
+    labels = generator.integers(0, 2, size=40)
+    order = generator.permutation(40)
+    assert metrics.adaptive_ece(probabilities, labels, 7) == metrics.adaptive_ece(
+        probabilities[order], labels[order], 7
+    )
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(2, 6), st.integers(1, 20))
+@settings(max_examples=60, deadline=None)
+def test_classwise_ece_is_the_formula(seed: int, n: int, k: int, n_bins: int) -> None:
+    probabilities, labels = random_predictions(seed, n, k)
+    probabilities = np.round(probabilities, 1)  # onto the edges
+    probabilities[:, 0] = np.clip(1 - probabilities[:, 1:].sum(axis=1), 0, 1)
+    probabilities = probabilities[np.abs(probabilities.sum(axis=1) - 1) < 1e-9]
+    labels = labels[: len(probabilities)]
+    if len(probabilities):
+        expected = classwise_by_hand(probabilities, labels, n_bins)
+        np.testing.assert_allclose(metrics.classwise_ece(probabilities, labels, n_bins), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [1, 10, 15, 20])
+@pytest.mark.parametrize("seed", range(5))
+def test_top_label_ece_is_torchmetrics(seed: int, n_bins: int) -> None:
+    probabilities, labels = random_predictions(seed, 500, 7)
+    theirs = multiclass_calibration_error(
+        torch.tensor(probabilities), torch.tensor(labels), num_classes=7, n_bins=n_bins, norm="l1"
+    )
+    assert metrics.top_label_ece(probabilities, labels, n_bins) == pytest.approx(float(theirs), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_brier_and_likelihood_are_scikit_learn(seed: int) -> None:
+    probabilities, labels = random_predictions(seed, 300, 5)
+    classes = list(range(5))
+    brier = brier_score_loss(labels, probabilities, labels=classes, scale_by_half=False)
+    assert metrics.brier_score(probabilities, labels) == pytest.approx(brier)
+    likelihood = log_loss(labels, probabilities, labels=classes)
+    assert metrics.negative_log_likelihood(probabilities, labels) == pytest.approx(likelihood)
+
+
+def test_likelihood_of_an_impossible_label_is_finite() -> None:
+    assert np.isfinite(metrics.negative_log_likelihood([[1.0, 0.0]], [1]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classification_scores_are_scikit_learn(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    labels, predictions = generator.integers(0, 6, 200), generator.integers(0, 8, 200)
+    ours = metrics.classification_scores(labels, predictions, 9)
+    precision, recall, f1, support = precision_recall_fscore_support(
+        labels, predictions, labels=range(9), zero_division=0
+    )
+    for name, theirs in (("precision", precision), ("recall", recall), ("f1", f1)):
+        np.testing.assert_allclose(ours["per_label"][name], theirs)
+        assert ours[name] == pytest.approx(theirs.mean())
+    np.testing.assert_array_equal(ours["per_label"]["support"], support)
+    assert ours["accuracy"] == pytest.approx((labels == predictions).mean())
+
+
+def test_macro_f1_divides_by_all_labels() -> None:
+    scores = metrics.classification_scores([0, 1, 2, 4], [0, 1, 2, 1], 5)
+    assert scores["f1"] == pytest.approx(0.5333, abs=1e-4)
+    present = scores["per_label"]["support"] > 0
+    assert scores["per_label"]["f1"][present].mean() == pytest.approx(0.6667, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("value", "n_bins", "expected"),
+    [(0.0, 10, 0), (0.1, 10, 0), (0.3, 10, 2), (0.7, 10, 6), (0.30000000000000004, 10, 3), (1.0, 10, 9), (0.05, 20, 0)],
+)
+def test_bins_are_closed_on_the_right(value: float, n_bins: int, expected: int) -> None:
+    assert metrics.bin_indices(np.array([value]), n_bins)[0] == expected
+
+
+@pytest.mark.parametrize("n_bins", [2, 3, 7, 10, 15, 20, 100])
+def test_every_edge_falls_below_and_the_next_float_above(n_bins: int) -> None:
+    edges = np.arange(1, n_bins) / n_bins
+    np.testing.assert_array_equal(metrics.bin_indices(edges, n_bins), np.arange(n_bins - 1))
+    np.testing.assert_array_equal(metrics.bin_indices(np.nextafter(edges, 1), n_bins), np.arange(1, n_bins))
+
+
+def test_reliability_bins_by_hand() -> None:
+    bins = metrics.reliability_bins([[0.95, 0.05], [0.92, 0.08], [0.55, 0.45]], [0, 1, 0], 10)
+    assert bins["count"].tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 0, 2]
+    assert bins["confidence"][9] == pytest.approx(0.935)
+    assert bins["accuracy"][9] == pytest.approx(0.5)
+    assert np.isnan(bins["accuracy"][0])
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "labels"),
+    [
+        ([[0.5, 0.6]], [0]),
+        ([[float("nan"), 1.0]], [0]),
+        ([[-0.1, 1.1]], [0]),
+        ([[0.5, 0.5]], [2]),
+        ([[0.5, 0.5]], [-1]),
+        ([[0.5, 0.5]], [0.0]),
+        ([[0.5, 0.5]], [0, 1]),
+        ([], []),
+        ([0.5, 0.5], [0, 1]),
+    ],
+)
+def test_what_is_no_prediction_is_refused(probabilities: list, labels: list) -> None:
+    for metric in (metrics.classwise_ece, metrics.top_label_ece, metrics.adaptive_ece, metrics.brier_score):
+        with pytest.raises(ValueError, match=r"must|rows|labels"):
+            metric(probabilities, labels)
+
+
+def test_softmax_of_large_logits() -> None:
+    np.testing.assert_allclose(metrics.softmax([[1000.0, 0.0], [-1000.0, -1000.0]]), [[1, 0], [0.5, 0.5]])
+
+
+def test_a_near_uniform_model_hides_from_the_classwise_sum() -> None:
+    """Why the harness records mean confidence and top-label ECE, too: 77 labels, always nearly uniform, mostly
+    right.
+    """
+    generator = np.random.default_rng(0)
+    labels = np.repeat(np.arange(77), 40)
+    logits = generator.normal(scale=0.05, size=(len(labels), 77))
+    logits[np.arange(len(labels)), labels] += 1.0
+    probabilities = metrics.softmax(logits)
+    assert (probabilities.argmax(axis=1) == labels).mean() > 0.99
+    assert probabilities.max(axis=1).mean() < 0.05
+    assert metrics.top_label_ece(probabilities, labels) > 0.9
+    assert metrics.classwise_ece(probabilities, labels).sum() < 2.0

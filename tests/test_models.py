@@ -1,0 +1,344 @@
+"""Label vectors, heads, rows and encoders: packed rows give what each text gives alone."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.declarations import Encoder
+from benchmark.encoders import built_fingerprint, find_encoder
+from benchmark.errors import UserError
+from benchmark.models import (
+    TextEncoder,
+    TextsOnDevice,
+    TokenisedTexts,
+    build_encoder,
+    build_head,
+    hyperspherical_label_vectors,
+    lay_out,
+    load_encoder,
+    load_tokenizer,
+    tokenise,
+)
+from benchmark.models.rows import best_fit
+from benchmark.pseudo_words import pseudo_words
+from benchmark.specs import HypersphericalHead, LinearHead
+from tests.conftest import ENCODER_DIR, needs_real_encoder
+
+CPU = torch.device("cpu")
+ARCHITECTURES = ["bert", "albert", "electra", "roberta", "xlnet"]
+
+
+def built(architecture: str = "bert", layers: int = 2, **changes: object) -> Encoder:
+    source = {
+        "kind": "built",
+        "architecture": architecture,
+        "hidden": 32,
+        "intermediate": 48,
+        "heads": 4,
+        "vocabulary": 80,
+        "seed": 0,
+    }
+    size = {"layers": layers, "hidden": 32, "intermediate": 48}
+    return Encoder.model_validate({"label": "x", "source": source | changes, "size": size})
+
+
+def texts(n: int, longest: int = 14, seed: int = 0) -> tuple[str, ...]:
+    words = pseudo_words(80)
+    generator = np.random.default_rng(seed)
+    return tuple(
+        " ".join(words[word] for word in generator.integers(0, 80, size=generator.integers(1, longest + 1)))
+        for _ in range(n)
+    )
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    parent = tmp_path_factory.mktemp("encoders")
+    found = {}
+    for architecture in ARCHITECTURES:
+        found[architecture] = parent / architecture
+        build_encoder(built(architecture), found[architecture])
+    return found
+
+
+# --- label vectors ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_labels", "dim"), [(2, 384), (3, 8), (15, 384), (64, 384), (77, 384), (77, 768), (33, 32)])
+def test_label_vectors_are_the_regular_simplex(n_labels: int, dim: int) -> None:
+    vectors = hyperspherical_label_vectors(n_labels, dim)
+    assert vectors.shape == (n_labels, dim)
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(n_labels))
+    cosines = vectors @ vectors.T
+    off_diagonal = cosines[~torch.eye(n_labels, dtype=torch.bool)]
+    assert float(off_diagonal.max()) == pytest.approx(-1 / (n_labels - 1), abs=0.01)
+    assert float(off_diagonal.min()) == pytest.approx(-1 / (n_labels - 1), abs=0.03)
+
+
+def test_more_labels_than_a_simplex_has_corners_still_spread() -> None:
+    vectors = hyperspherical_label_vectors(40, 16)
+    cosines = (vectors @ vectors.T).fill_diagonal_(-1)
+    assert float(cosines.max()) < 0.25  # random vectors in 16 dimensions come as near as 0.8
+
+
+def test_label_vectors_follow_their_seed_and_cannot_be_changed_from_outside() -> None:
+    first = hyperspherical_label_vectors(5, 8, seed=1)
+    first.zero_()
+    assert torch.equal(hyperspherical_label_vectors(5, 8, seed=1), hyperspherical_label_vectors(5, 8, seed=1))
+    assert float(hyperspherical_label_vectors(5, 8, seed=1).norm()) == pytest.approx(5**0.5)
+    assert not torch.equal(hyperspherical_label_vectors(5, 8, seed=1), hyperspherical_label_vectors(5, 8, seed=2))
+
+
+@pytest.mark.parametrize(("n_labels", "dim"), [(1, 8), (0, 8), (5, 0)])
+def test_too_few_labels_are_refused(n_labels: int, dim: int) -> None:
+    with pytest.raises(ValueError, match="at least 2 labels"):
+        hyperspherical_label_vectors(n_labels, dim)
+
+
+# --- heads -----------------------------------------------------------------------------------------------------------
+
+
+def hyperspherical(**changes: object) -> HypersphericalHead:
+    default = {
+        "kind": "hyperspherical",
+        "dropout": 0.0,
+        "normalise": True,
+        "scale": "frobenius",
+        "label_vector_seed": 0,
+    }
+    return HypersphericalHead.model_validate(default | changes)
+
+
+def test_hyperspherical_logits_are_the_scaled_cosines() -> None:
+    head = build_head(hyperspherical(), 32, 15, torch.Generator())
+    encoded = torch.randn(6, 32, generator=torch.Generator().manual_seed(0))
+    vectors = hyperspherical_label_vectors(15, 32)
+    cosines = torch.nn.functional.cosine_similarity(encoded[:, None], vectors[None], dim=2)
+    torch.testing.assert_close(head(encoded), 15**0.5 * cosines)
+    assert not list(head.parameters())
+
+
+def test_the_scale_bounds_the_confidence() -> None:
+    head = build_head(hyperspherical(), 32, 15, torch.Generator())
+    best = head(1000 * hyperspherical_label_vectors(15, 32)).softmax(dim=1).max(dim=1).values
+    torch.testing.assert_close(best, torch.full((15,), 0.8187), atol=2e-3, rtol=0)
+
+
+def test_unnormalised_vectors_and_a_fixed_scale() -> None:
+    head = build_head(hyperspherical(normalise=False, scale=2.0), 32, 5, torch.Generator())
+    encoded = torch.randn(4, 32)
+    torch.testing.assert_close(head(encoded), 2.0 * encoded @ hyperspherical_label_vectors(5, 32).T)
+
+
+def test_a_linear_head_follows_its_generator_only() -> None:
+    spec = LinearHead(kind="linear", dropout=0.1)
+    heads = []
+    for seed, noise in ((0, 1), (0, 2), (1, 1)):
+        torch.manual_seed(noise)
+        heads.append(build_head(spec, 32, 5, torch.Generator().manual_seed(seed)).linear.weight)
+    assert torch.equal(heads[0], heads[1])
+    assert not torch.equal(heads[0], heads[2])
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 64), min_size=1, max_size=80))
+@settings(max_examples=100, deadline=None)
+def test_best_fit_overlaps_nothing_and_wastes_little(lengths: list[int]) -> None:
+    row, offset = best_fit(np.array(lengths), 64)
+    taken = np.zeros((row.max() + 1, 64), int)
+    for size, here, start in zip(lengths, row, offset, strict=True):
+        assert start + size <= 64
+        taken[here, start : start + size] += 1
+    assert taken.max() == 1
+    assert (row.max() + 1) <= 1.7 * sum(lengths) / 64 + 1  # the bound of best-fit decreasing is 11/9 of the optimum
+
+
+def tokenised(lengths: list[int]) -> TokenisedTexts:
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return TokenisedTexts(np.arange(starts[-1], dtype=np.int32), starts, np.zeros(len(lengths), np.int64), None)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_hold_every_token_of_the_batch_once_and_in_place(packed: bool) -> None:
+    lengths = [5, 3, 9, 1, 7, 30, 2]
+    data = tokenised(lengths)
+    batch = np.array([6, 2, 5, 0, 3])
+    laid_out = lay_out(data, batch, packed)
+    found = []
+    for rows in laid_out.pieces:
+        flat = rows.source.reshape(-1)
+        found += flat[flat < len(data.tokens)].tolist()
+        positions = rows.positions.reshape(-1)[rows.cls]
+        assert (positions == 0).all()
+    assert sorted(found) == sorted(
+        token for text in batch for token in range(data.starts[text], data.starts[text] + lengths[text])
+    )
+    first_tokens = torch.cat([rows.source.reshape(-1)[rows.cls] for rows in laid_out.pieces])[laid_out.order]
+    assert first_tokens.tolist() == data.starts[batch].tolist()
+
+
+def test_row_width_follows_the_longest_text() -> None:
+    def width(longest: int) -> int:
+        return lay_out(tokenised([longest, 2]), np.array([0, 1]), packed=True).pieces[0].source.shape[1]
+
+    assert [width(longest) for longest in (2, 16, 17, 64, 65, 512)] == [32, 32, 64, 64, 80, 512]
+
+
+# --- encoders --------------------------------------------------------------------------------------------------------
+
+
+def encode(encoder: TextEncoder, data: TokenisedTexts, batch: np.ndarray, packed: bool) -> torch.Tensor:
+    return encoder(TextsOnDevice.of(data, encoder.padding, CPU), lay_out(data, batch, packed))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_packed_rows_give_what_each_text_gives_alone(architecture: str, folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built(architecture), folders[architecture]).eval()
+    tokenizer = load_tokenizer(built(architecture), folders[architecture])
+    assert encoder.packed
+    words = texts(24)
+    data = tokenise(tokenizer, words, 64)
+    batch = np.random.default_rng(1).permutation(24)
+    together = encode(encoder, data, batch, packed=True)
+    for place, text in enumerate(batch):
+        inputs = tokenizer(words[text], return_tensors="pt")
+        alone = encoder.transformer(**inputs).last_hidden_state[0]
+        cls = alone[-1] if architecture == "xlnet" else alone[0]
+        torch.testing.assert_close(together[place], cls, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+def test_padded_pieces_give_the_same_vectors_and_gradients(architecture: str, folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built(architecture), folders[architecture]).eval()
+    data = tokenise(load_tokenizer(built(architecture), folders[architecture]), texts(20), 64)
+    batch = np.random.default_rng(2).permutation(20)
+    results = []
+    for packed in (True, False):
+        encoder.packed = packed
+        encoder.zero_grad()
+        vectors = encode(encoder, data, batch, packed)
+        (vectors * torch.linspace(-1, 1, vectors.numel()).reshape(vectors.shape)).sum().backward()
+        results.append([vectors.detach(), *(p.grad.clone() for p in encoder.parameters() if p.grad is not None)])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-3)
+
+
+def test_empty_slots_give_no_nan(folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built(), folders["bert"]).train()
+    data = tokenise(load_tokenizer(built(), folders["bert"]), texts(1), 64)
+    assert torch.isfinite(encode(encoder, data, np.array([0]), packed=True)).all()
+
+
+def test_fewer_layers_are_the_lowest_ones(folders: dict[str, Path]) -> None:
+    whole = load_encoder(built(), folders["bert"])
+    cut = load_encoder(built().model_copy(update={"layers": 1}), folders["bert"])
+    assert cut.transformer.config.num_hidden_layers == 1
+    for name, value in cut.state_dict().items():
+        assert torch.equal(value, whole.state_dict()[name])
+    with pytest.raises(UserError, match=r"asks for 3 layers; .* has 2"):
+        load_encoder(built().model_copy(update={"layers": 3}), folders["bert"])
+
+
+def test_built_encoders_are_the_same_everywhere_and_built_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        torch.manual_seed(len(name))
+        build_encoder(built(), tmp_path / name)
+    one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b"))
+    assert one == two
+    before = (tmp_path / "a" / "model.safetensors").stat().st_mtime_ns
+    build_encoder(built(), tmp_path / "a")
+    assert (tmp_path / "a" / "model.safetensors").stat().st_mtime_ns == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert built_fingerprint(built()) != built_fingerprint(built(seed=1))
+    assert built_fingerprint(built()) != built_fingerprint(built(layers=3))
+
+
+def test_building_leaves_the_random_state_alone(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    build_encoder(built(), tmp_path / "x")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_pickled_weights_are_never_loaded(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert"], tmp_path / "models" / "mine"))
+    torch.save({"x": torch.zeros(1)}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    declared = built().model_copy(update={"source": pretrained("mine")})
+    with pytest.raises(UserError, match="pickled weights are never loaded"):
+        find_encoder(declared, [tmp_path / "models"], tmp_path)
+    with pytest.raises(UserError, match="cannot be loaded as an encoder"):
+        load_encoder(declared, folder)
+
+
+def test_missing_weights_are_refused_not_drawn_at_random(folders: dict[str, Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(folders["bert"], tmp_path / "broken"))
+    weights = load_file(folder / "model.safetensors")
+    gone = next(name for name in weights if "query.weight" in name)
+    save_file({name: value for name, value in weights.items() if name != gone}, folder / "model.safetensors")
+    with pytest.raises(UserError, match="lacks weights that the encoder needs"):
+        load_encoder(built(), folder)
+
+
+def test_a_tokenizer_that_knows_no_word_is_refused(folders: dict[str, Path]) -> None:
+    tokenizer = load_tokenizer(built(), folders["bert"])
+    with pytest.raises(UserError, match=r"of all tokens are unknown .* \"tokenizer_class\""):
+        tokenise(tokenizer, ("这 些 词 它 都 不 认 识",), 64)
+
+
+def test_texts_are_cut_at_the_maximal_length(folders: dict[str, Path]) -> None:
+    tokenizer = load_tokenizer(built(), folders["bert"])
+    data = tokenise(tokenizer, texts(10, longest=30), 8)
+    assert data.lengths.max() == 8
+    assert (data.tokens[data.starts[1:] - 1] == tokenizer.sep_token_id).all()
+
+
+def pretrained(model_id: str, **changes: object) -> object:
+    from benchmark.declarations import PretrainedSource
+
+    return PretrainedSource.model_validate({"kind": "pretrained", "id": model_id, "revision": "main"} | changes)
+
+
+def test_encoders_are_looked_for_in_folders_then_in_the_hubs_cache(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    declared = built().model_copy(update={"source": pretrained("org/name", folders=["copy"])})
+    assert find_encoder(declared, [tmp_path / "models"], tmp_path) is None
+    snapshot = tmp_path / "hf" / "hub" / "models--org--name" / "snapshots" / ("c" * 40)
+    shutil.copytree(folders["bert"], snapshot)
+    reference = tmp_path / "hf" / "hub" / "models--org--name" / "refs" / "main"
+    reference.parent.mkdir()
+    reference.write_text("c" * 40)
+    found = find_encoder(declared, [tmp_path / "models"], tmp_path)
+    assert (found.folder, found.origin, found.revision) == (snapshot, "hub", "c" * 40)
+    for place in ("name", "org/name", "copy"):  # each goes before the one before
+        shutil.copytree(folders["bert"], tmp_path / "models" / place)
+        found = find_encoder(declared, [tmp_path / "models"], tmp_path)
+        assert (found.folder, found.origin) == (tmp_path / "models" / place, "folder")
+
+
+@needs_real_encoder
+def test_a_real_encoder_is_packed_without_a_difference() -> None:
+    folder = Path(ENCODER_DIR) / "me5-small-zh-en"
+    declared = built().model_copy(update={"source": pretrained("x"), "layers": 4})
+    encoder = load_encoder(declared, folder).eval()
+    tokenizer = load_tokenizer(declared, folder)
+    words = ("怎么办？", "I am still waiting on my card", "上课时学生手机响个不停", "wake me up at nine", "x")
+    data = tokenise(tokenizer, words, 64)
+    with torch.inference_mode():
+        together = encode(encoder, data, np.arange(5), packed=True)
+        for index, text in enumerate(words):
+            alone = encoder.transformer(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
+            torch.testing.assert_close(together[index], alone, atol=2e-5, rtol=1e-3)

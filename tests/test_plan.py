@@ -1,0 +1,129 @@
+"""Planning: the union of runs without duplicates, each with a reason; pure."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
+from benchmark.store import Result
+from tests.results import failed_result, made_result, tiny_inputs
+
+
+@pytest.fixture(scope="module")
+def registry(tiny_experiments: Path) -> Registry:
+    return load_registry(tiny_experiments)
+
+
+def plan(registry: Registry, profile: str, *tables: str, seeds: tuple[int, ...] = (0,), **options) -> list[PlannedRun]:
+    selection = {key: options.pop(key) for key in ("datasets", "methods") if key in options}
+    chosen = select_tables(registry, profile, list(tables), **selection)
+    inputs = options.pop("inputs", tiny_inputs())
+    finished = options.pop("finished", Finished.of([]))
+    return make_plan(registry, profile, chosen, seeds, inputs, finished, **options)
+
+
+@pytest.mark.parametrize("profile", ["paper", "compact", "demo", "tiny"])
+@pytest.mark.parametrize(
+    ("tables", "count"),
+    [
+        (["all"], 51),
+        (["main"], 15),
+        (["noise"], 20),
+        (["ablation"], 5),
+        (["encoders"], 6),
+        (["low_frequency"], 5),
+        (["main", "ablation_full", "ablation"], 25),
+        (["main", "low_frequency", "low_frequency_full", "main_full"], 15),
+    ],
+)
+def test_tables_share_their_runs(registry: Registry, profile: str, tables: list[str], count: int) -> None:
+    planned = plan(registry, profile, *tables)
+    assert len(planned) == count
+    assert len({item.run_id for item in planned}) == count
+    assert {item.action for item in planned} == {"train"}
+
+
+def test_seeds_multiply_and_stand_in_order(registry: Registry) -> None:
+    planned = plan(registry, "paper", "all", seeds=(3, 0, 3))
+    assert [item.run.seed for item in planned] == [3] * 51 + [0] * 51
+
+
+def test_temperature_scaling_is_a_view_of_berts_run(registry: Registry) -> None:
+    (only,) = plan(registry, "tiny", "main", datasets=["tnews"], methods=["ts"])
+    assert [term.term for term in only.run.loss] == ["cross_entropy"]
+    assert [(view.split, view.calibrator is not None) for view in only.views] == [
+        ("test", False),
+        ("validation", False),
+        ("test", True),
+    ]
+
+
+def test_runs_of_one_encoder_and_data_set_stand_together(registry: Registry) -> None:
+    keys = [(item.run.encoder.encoder, item.run.data.dataset) for item in plan(registry, "tiny", "all")]
+    changes = sum(before != after for before, after in pairwise(keys))
+    assert changes == len(set(keys)) - 1
+
+
+def bert(registry: Registry, **options) -> Result:
+    return made_result(registry, Subject("tnews", "base", "bert"), **options)
+
+
+def decide(registry: Registry, *results: Result, with_logits: bool = False, **options) -> PlannedRun:
+    finished = Finished.of(results, [result.run_id for result in results] if with_logits else ())
+    (only,) = plan(registry, "tiny", "main", datasets=["tnews"], methods=["bert"], finished=finished, **options)
+    return only
+
+
+def complete(registry: Registry) -> Result:
+    """A result with every view that its run is asked for."""
+    from benchmark.scoring import score
+    from tests.results import made_logits
+
+    result = bert(registry)
+    views = decide(registry).views
+    return result.model_copy(update={"views": [score(view, made_logits(0)) for view in views]})
+
+
+def test_a_finished_run_is_skipped_and_done_again_only_if_asked(registry: Registry) -> None:
+    done = complete(registry)
+    assert (decide(registry, done).action, decide(registry, done).reason) == ("skip", "done")
+    assert decide(registry, done, redo=True).action == "train"
+
+
+def test_a_failed_run_is_tried_again(registry: Registry) -> None:
+    only = decide(registry, failed_result(bert(registry).run))
+    assert (only.action, only.reason) == ("train", "failed before (diverged)")
+
+
+def test_another_bin_count_scores_again_and_trains_nothing(registry: Registry) -> None:
+    done = complete(registry)
+    twenty = replace(registry, scoring=registry.scoring.model_copy(update={"ece_bins": 20}))
+    only = decide(twenty, done, with_logits=True)
+    assert (only.action, only.reason) == ("score", "3 of 3 views not scored yet")
+    without = decide(twenty, done)
+    assert without.action == "train"
+    assert "logits are not here" in without.reason
+
+
+def test_other_data_train_again(registry: Registry) -> None:
+    only = decide(registry, complete(registry), inputs=tiny_inputs({"tnews": "f" * 64}))
+    assert (only.action, only.reason) == ("train", "other data or encoder weights than the result at hand")
+
+
+def test_unknown_inputs_are_taken_from_results_that_agree(registry: Registry) -> None:
+    done = complete(registry)
+    assert decide(registry, done, inputs=Inputs()).action == "skip"
+    other = bert(registry, inputs=tiny_inputs({"tnews": "f" * 64}))
+    assert decide(registry, done, other, inputs=Inputs()).action == "train"
+
+
+def test_every_cell_of_every_table_finds_its_run_in_the_plan(registry: Registry) -> None:
+    from benchmark.registry import resolve_run, table_subjects
+
+    runs = {item.run for item in plan(registry, "compact", "all", inputs=Inputs())}
+    for table in select_tables(registry, "compact", ["all"]).values():
+        for subject in table_subjects(registry, table):
+            assert resolve_run(registry, "compact", subject, 0, Inputs()) in runs

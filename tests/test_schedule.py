@@ -1,0 +1,178 @@
+"""Devices as places for workers, estimates, and the display; no GPU is needed to test how GPUs are found."""
+
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmark.estimates import Estimator, Work, duration, work_of
+from benchmark.jobs import EpochDone, Job, JobEnded
+from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
+from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
+from benchmark.specs import identity
+
+LISTING = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-aaaa)
+  MIG 1g.10gb     Device  0: (UUID: MIG-22222222-bbbb)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-33333333-cccc)
+"""
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi lists two GPUs."""
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{LISTING}END\n")
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_all_gpus_are_found_and_named() -> None:
+    devices = find_devices()
+    assert [(device.kind, device.token) for device in devices] == [("cuda", "0"), ("cuda", "1")]
+    assert devices[1].name == "NVIDIA A100-SXM4-40GB"
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("visible", "tokens"),
+    [
+        ("1", ["1"]),
+        ("1,0", ["1", "0"]),
+        (" 0 , 1 ", ["0", "1"]),
+        ("GPU-33333333-cccc", ["GPU-33333333-cccc"]),
+        ("MIG-22222222-bbbb,GPU-33333333-cccc", ["MIG-22222222-bbbb", "GPU-33333333-cccc"]),
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),
+        ("0,-1,1", ["0"]),
+    ],
+)
+def test_visible_devices_are_passed_through_one_slot_each(
+    visible: str, tokens: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    devices = find_devices()
+    assert [device.token for device in devices if device.kind == "cuda"] == tokens
+    for device in devices:
+        assert device.environment(2)["CUDA_VISIBLE_DEVICES"] == device.token
+    assert [device.kind for device in devices] == (["cuda"] * len(tokens) or ["cpu"])
+
+
+def test_without_a_driver_there_is_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for visible in (None, "0", ""):
+        if visible is None:
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        else:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        (only,) = find_devices()
+        assert only.kind == "cpu"
+        assert only.environment(1)["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_slots_take_turns_over_devices_and_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joblib.cpu_count", lambda: 16)
+    gpus = [Device("cuda", "a", "0"), Device("cuda", "b", "1")]
+    assert [slot.device.token for slot in make_slots(gpus, None, 51)] == ["0", "1"]
+    assert [slot.device.token for slot in make_slots(gpus, 2, 51)] == ["0", "1", "0", "1"]
+    assert [slot.device.token for slot in make_slots(gpus, 2, 3)] == ["0", "1", "0"]
+    assert {slot.threads for slot in make_slots(gpus, 2, 51)} == {4}
+    cpu = [Device("cpu", "c")]
+    assert len(make_slots(cpu, 3, 51)) == 3
+    assert make_slots(cpu, 3, 51)[0].threads == 5
+    (lone,) = make_slots(cpu, 4, 1)
+    assert lone.threads == 4  # as if there were more to do, so that its sums come out the same
+
+
+def test_slots_on_a_cpu_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joblib.cpu_count", lambda: 64)
+    monkeypatch.setattr("benchmark.schedule.devices._host_memory", lambda: 16 * 2**30)
+    assert len(make_slots([Device("cpu", "c")], None, 51)) == 5
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "1 s"),
+        (40.4, "40 s"),
+        (99.4, "99 s"),
+        (120, "2 min"),
+        (5000, "83 min"),
+        (6000, "1 h 40 min"),
+        (90000, "25 h 00 min"),
+    ],
+)
+def test_durations_are_said_as_a_person_would(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_work_counts_operations_of_real_tokens() -> None:
+    registry = load_registry()
+    run = resolve_run(registry, "paper", Subject("tnews", "base", "bert"), 0, Inputs())
+    work = work_of(run, registry.datasets["tnews"], registry.encoders["bert_base_chinese"])
+    weights = 12 * (4 * 768**2 + 2 * 768 * 3072)
+    assert work.operations == pytest.approx(6 * weights * 48_360 * 20.8 * 19)
+    assert work.layer_steps == 12 * 19 * 189
+
+
+def test_estimates_follow_what_was_measured() -> None:
+    estimator = Estimator("cpu", "some CPU")
+    work = Work(operations=1e12, layer_steps=100)
+    first = estimator.seconds(work)
+    assert not estimator.measured
+    estimator.add(work, 3 * first)
+    assert estimator.measured
+    assert estimator.seconds(Work(2e12, 200)) == pytest.approx(6 * first)
+
+
+# --- display ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registry(tiny_experiments: Path) -> Registry:
+    return load_registry(tiny_experiments)
+
+
+def jobs(registry: Registry) -> list[Job]:
+    made = []
+    for method in ("bert", "ls", "hs_rau"):
+        run = resolve_run(registry, "tiny", Subject("tnews", "base", method, 0.05), 0, Inputs())
+        dataset, encoder = registry.datasets[run.data.dataset], registry.encoders[run.encoder.encoder]
+        made.append(Job(run=run, views=(), dataset=dataset, encoder=encoder, redo=False))
+    return made
+
+
+def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Registry) -> None:
+    output = io.StringIO()
+    first, second, third = jobs(registry)
+    works = {identity(job.run): Work(1e9, 10) for job in (first, second, third)}
+    labels = run_labels((job.run, ("bert",)) for job in (first, second, third))
+    with Display(Console(file=output, width=400), works, labels, Estimator("cpu", "c"), 1) as display:
+        display.update(Update(first, 0, None))
+        display.update(Update(first, 0, EpochDone(done=1, of=2, seconds=5.0)))
+        half = display.seconds_left()
+        display.update(Update(first, 0, JobEnded(outcome="success", seconds=10.0, summary="F1 80.00")))
+        display.update(Update(second, 0, None))
+        display.update(Update(second, 0, JobEnded(outcome="failed", seconds=1.0, reason="diverged: x", log="l.log")))
+        display.update(Update(third, 0, None))
+        display.update(Update(third, 0, JobEnded(outcome="claimed", seconds=0.0)))
+        display.update(Update(third, 0, JobEnded(outcome="died", seconds=0.0, reason="killed", log="w.log")))
+        display.update(Update(third, 0, JobEnded(outcome="already_done", seconds=0.0)))
+    lines = output.getvalue().splitlines()
+    assert "1/3  done    bert on tiny_tnews, 5% noise, tiny_base, seed 0 in 10 s: F1 80.00" in lines[0]
+    assert "about 20 s left" in lines[0]  # measured now: two more of the same
+    assert "2/3, 1 failed  FAILED" in lines[1]
+    assert "log: l.log" in lines[1]
+    assert "another scheduler is at it" in lines[2]
+    assert "again" in lines[3]
+    assert lines[-1].endswith("[nothing left]")
+    assert half > 0
+    assert (display.outcome.succeeded, display.outcome.already_done, len(display.outcome.failed)) == (1, 1, 1)

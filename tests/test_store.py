@@ -1,0 +1,234 @@
+"""Results on disk: what is written is read, what is damaged is named and kept, nothing half-written counts."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.registry import Registry, Subject, load_registry
+from benchmark.specs import readable_name
+from benchmark.store import Result, ResultFolder, claim
+from tests.results import failed_result, made_logits, made_result
+
+
+@pytest.fixture(scope="module")
+def registry(tiny_experiments: Path) -> Registry:
+    return load_registry(tiny_experiments)
+
+
+@pytest.fixture
+def result(registry: Registry) -> Result:
+    return made_result(registry, Subject("tnews", "base", "bert"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ResultFolder:
+    return ResultFolder(tmp_path / 'with "quotes" and spaces', "tiny")
+
+
+def test_a_result_comes_back_as_it_was_with_its_logits(folder: ResultFolder, result: Result) -> None:
+    logits = made_logits(0)
+    folder.save(result, logits)
+    (back,), unusable = folder.read_all()
+    assert not unusable
+    assert back.model_copy(update={"logits": None}) == result
+    assert folder.read(result.run) == back
+    assert folder.has_logits(back)
+    for name in ("validation_logits", "validation_labels", "test_logits", "test_labels"):
+        np.testing.assert_array_equal(getattr(folder.read_logits(back), name), getattr(logits, name))
+
+
+def test_the_file_is_strict_json_with_full_precision_and_a_readable_name(folder: ResultFolder, result: Result) -> None:
+    path = folder.save(result)
+    text = path.read_text(encoding="ascii")
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    content = json.loads(text, parse_constant=refuse)
+    assert content["views"][0]["scores"]["ece"] == result.views[0].scores["ece"]
+    assert None in content["views"][0]["reliability"]["accuracy"]  # the mean of an empty bin
+    assert path.name.startswith("tiny_tnews.clean.tiny_base.linear.cross_entropy.seed0.")
+
+
+DAMAGE = {
+    "empty": lambda text: "",
+    "blank": lambda text: " \n",
+    "cut in half": lambda text: text[: len(text) // 2],
+    "an object": lambda text: "{}",
+    "a list": lambda text: "[]",
+    "a word": lambda text: "null",
+    "not JSON": lambda text: "results!",
+    "another schema": lambda text: text.replace('"schema_version": 1', '"schema_version": 0'),
+    "another identity": lambda text: text.replace('"run_id": "', '"run_id": "0'),
+    "another setting": lambda text: text.replace('"learning_rate": 0.003', '"learning_rate": 0.004'),
+    "not a number": lambda text: text.replace('"entropy": 1.0', '"entropy": NaN'),
+    "an unknown key": lambda text: text.replace('"status"', '"extra": 1, "status"'),
+    "no scores": lambda text: text[: text.index('"views": ')] + '"views": [],\n' + text[text.index('"logits": ') :],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFolder, result: Result, name: str) -> None:
+    path = folder.save(result)
+    damaged = DAMAGE[name](path.read_text(encoding="ascii"))
+    assert damaged != path.read_text(encoding="ascii")
+    path.write_text(damaged, encoding="ascii")
+    results, (unusable,) = folder.read_all()
+    assert results == []
+    assert unusable.path == path
+    assert unusable.reason
+    assert folder.read(result.run) is None
+    aside = folder.set_aside(unusable)
+    assert aside.read_text(encoding="ascii") == damaged
+    assert not path.exists()
+    folder.save(result)
+    path.write_text(damaged, encoding="ascii")
+    assert folder.set_aside(folder.read_all()[1][0]) != aside  # the first one stays
+
+
+def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result: Result) -> None:
+    path = folder.save(result)
+    path.rename(path.with_name(path.name.replace("seed0", "seed1")))
+    results, (unusable,) = folder.read_all()
+    assert not results
+    assert "its name is not the name of the run" in unusable.reason
+
+
+def test_binary_rubbish_is_named(folder: ResultFolder, result: Result) -> None:
+    folder.save(result).write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read" in folder.read_all()[1][0].reason
+
+
+def test_changed_or_lost_logits_are_no_logits(folder: ResultFolder, result: Result) -> None:
+    folder.save(result, made_logits(0))
+    saved = folder.read(result.run)
+    path = folder.folder / "logits" / saved.logits.file
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    assert folder.read_logits(saved) is None
+    path.unlink()
+    assert folder.read_logits(saved) is None
+    assert not folder.has_logits(saved)
+
+
+def test_a_logits_path_cannot_leave_the_folder(folder: ResultFolder, result: Result, tmp_path: Path) -> None:
+    folder.save(result, made_logits(0))
+    saved = folder.read(result.run)
+    outside = saved.model_copy(
+        update={"logits": saved.logits.model_copy(update={"file": f"../../{saved.logits.file}"})}
+    )
+    assert folder.read_logits(outside) is not None  # the name alone is looked at, below logits/
+
+
+def test_pickled_arrays_are_refused(folder: ResultFolder, result: Result) -> None:
+    import hashlib
+    import io
+
+    folder.save(result, made_logits(0))
+    saved = folder.read(result.run)
+    buffer = io.BytesIO()
+    np.savez(buffer, validation_logits=np.array([{"x": 1}], dtype=object), allow_pickle=True)
+    (folder.folder / "logits" / saved.logits.file).write_bytes(buffer.getvalue())
+    record = saved.logits.model_copy(update={"sha256": hashlib.sha256(buffer.getvalue()).hexdigest()})
+    with pytest.raises(ValueError, match="allow_pickle"):
+        folder.read_logits(saved.model_copy(update={"logits": record}))
+
+
+def test_a_write_that_fails_leaves_the_old_state(
+    folder: ResultFolder, result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder.save(result)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.save(result.model_copy(update={"views": result.views[:1]}))
+    assert path.read_bytes() == before
+    assert [item.name for item in folder.folder.iterdir()] == [path.name]
+
+
+def test_a_failed_result_is_read_but_is_no_success(folder: ResultFolder, result: Result) -> None:
+    folder.save(failed_result(result.run))
+    (back,), _ = folder.read_all()
+    assert back.status == "failed"
+    assert back.failure.reason == "the loss was not finite in epoch 1"
+
+
+def test_inconsistent_results_cannot_be_made(result: Result) -> None:
+    content = result.model_dump()
+    for change in (
+        {"status": "failed"},
+        {"run_id": "0" * 64},
+        {"views": []},
+        {"training": None},
+        {"data": content["data"] | {"fingerprint": "f" * 64}},
+    ):
+        with pytest.raises(ValueError, match=r"run_id|failure|success|data"):
+            Result.model_validate(content | change)
+
+
+def test_the_rarest_labels_are_ranked_by_training_count_then_order(result: Result) -> None:
+    data = result.data.model_copy(update={"train_label_counts": [5, 2, 9, 2, 1]})
+    assert [data.rarest(rank) for rank in range(1, 7)] == [4, 1, 3, 0, 2, None]
+
+
+def test_a_claim_is_held_by_one_and_given_back(folder: ResultFolder, result: Result) -> None:
+    with claim(folder.claims, result.run) as ours:
+        assert ours
+        with claim(folder.claims, result.run) as theirs:
+            assert not theirs
+    with claim(folder.claims, result.run) as again:
+        assert again
+
+
+def test_the_claim_of_a_killed_process_is_free(folder: ResultFolder, result: Result, tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    from tests.conftest import PROJECT
+
+    (tmp_path / "run.json").write_text(result.run.model_dump_json())
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from benchmark.specs import RunSpec; from benchmark.store import claim\n"
+        "run = RunSpec.model_validate_json(Path(sys.argv[1]).read_text())\n"
+        "with claim(Path(sys.argv[2]), run) as ours:\n    print(ours, flush=True)\n    time.sleep(60)"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path / "run.json", folder.claims],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=PROJECT,
+    )
+    try:
+        assert holder.stdout.readline().strip() == "True"
+        with claim(folder.claims, result.run) as ours:
+            assert not ours
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        deadline = time.monotonic() + 5
+        taken = False
+        while not taken and time.monotonic() < deadline:
+            with claim(folder.claims, result.run) as taken:
+                pass
+        assert taken
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_names_of_different_runs_do_not_meet(registry: Registry) -> None:
+    names = [
+        readable_name(made_result(registry, Subject("tnews", "base", method)).run)
+        for method in ("poscal", "without_both", "bert", "ls")
+    ]
+    assert len(set(names)) == 4

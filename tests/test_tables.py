@@ -1,0 +1,263 @@
+"""Grids and their rendering: means, spreads, what is best, what is missing; names come through as themselves."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmark.errors import UserError
+from benchmark.plan import Finished
+from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
+from benchmark.render import to_document, to_latex, to_markdown
+from benchmark.render.latex import escape as latex_escape
+from benchmark.render.markdown import escape as markdown_escape
+from benchmark.store import Result
+from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow, agreed_inputs, mark_best, seeds_at_hand
+from tests.results import failed_result, made_result, tiny_inputs, with_scores
+
+METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
+
+
+@pytest.fixture(scope="module")
+def registry(tiny_experiments: Path) -> Registry:
+    return load_registry(tiny_experiments)
+
+
+@pytest.fixture(scope="module")
+def results(registry: Registry) -> list[Result]:
+    """Every run of Table 1, one seed, with F1 of 0.80, 0.81, ... by method and ECE that falls."""
+    made = []
+    for number, method in enumerate(METHODS):
+        for dataset in ("tnews", "hwu64", "banking77"):
+            result = made_result(registry, Subject(dataset, "base", method))
+            made.append(with_scores(result, f1=0.80 + number / 100, ece=0.5 - number / 10))
+    return made
+
+
+def grid(registry: Registry, results: list[Result], name: str, seeds: tuple[int, ...] = (0,), inputs=None) -> Grid:
+    builder = GridBuilder(registry, "tiny", Finished.of(results), inputs or tiny_inputs(), seeds)
+    return builder.build(name, select_tables(registry, "tiny", [name])[name])
+
+
+def row(grid: Grid, key: str) -> GridRow:
+    return next(row for group in grid.groups for row in group if row.key == key)
+
+
+def test_a_table_has_the_papers_rows_columns_and_order(registry: Registry, results: list[Result]) -> None:
+    made = grid(registry, results, "main")
+    assert [[row.label for row in group] for group in made.groups] == [
+        ["BERT", "TS", "LS", "PosCal", "AVUC"],
+        ["HS-RAU"],
+    ]
+    assert [(column.label, column.metrics) for column in made.columns] == [
+        (label, ("F1", "ECE")) for label in ("TNEWS", "HWU64", "BANKING77", "Average")
+    ]
+    assert row(made, "ls").cells[0].mean == pytest.approx(81.0)
+    assert row(made, "hs_rau").cells[7].mean == pytest.approx(10.0)
+    assert row(made, "hs_rau").cells[0].paper == 56.02
+
+
+def test_temperature_scaling_takes_its_view_of_berts_run(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    made = grid(registry, [result], "main")
+    plain, scaled = row(made, "bert").cells, row(made, "ts").cells
+    assert plain[0].mean == scaled[0].mean
+    assert plain[1].mean != scaled[1].mean
+    assert plain[1].sources == scaled[1].sources == (result.run_id,)
+
+
+def test_low_frequency_columns_take_the_label_of_that_rank(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))  # counts fall: the rarest label is the last
+    made = grid(registry, [result], "low_frequency")
+    values = [cell.mean for cell in row(made, "bert").cells]
+    per_label = result.views[0].per_label
+    assert values[:3] == pytest.approx([100 * per_label.f1[label] for label in (5, 4, 3)])
+    assert values[3] == pytest.approx(100 * sum(per_label.f1[3:]) / 3)
+    assert values[4] == pytest.approx(100 * sum(per_label.ece[3:]) / 3)
+
+
+def test_the_labels_errors_add_up_to_the_whole(registry: Registry) -> None:
+    view = made_result(registry, Subject("tnews", "base", "bert")).views[0]
+    assert sum(view.per_label.ece) == pytest.approx(view.scores["ece"])
+
+
+def test_a_mean_with_a_missing_part_is_missing(registry: Registry, results: list[Result]) -> None:
+    some = [result for result in results if result.run.data.dataset != "tiny_hwu64"]
+    cells = row(grid(registry, some, "main"), "ls").cells
+    assert cells[2].mean is None
+    assert cells[2].why_missing == "no result"
+    assert cells[6].mean is None
+    assert cells[0].mean is not None
+
+
+def test_a_failed_run_is_missing_with_its_reason(registry: Registry, results: list[Result]) -> None:
+    broken = [failed_result(result.run) if "hyper" in result.run.head.kind else result for result in results]
+    assert row(grid(registry, broken, "main"), "hs_rau").cells[0].why_missing == "the run failed (diverged)"
+
+
+def test_a_view_that_was_not_scored_is_missing(registry: Registry, results: list[Result]) -> None:
+    plain_only = [result.model_copy(update={"views": result.views[:1]}) for result in results]
+    assert row(grid(registry, plain_only, "main"), "ts").cells[0].why_missing == "not scored yet; benchmark.run does it"
+
+
+def seeds_of(registry: Registry, values: dict[int, float]) -> list[Result]:
+    return [
+        with_scores(made_result(registry, Subject("tnews", "base", "bert"), seed=seed), f1=value)
+        for seed, value in values.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({0: 0.80}, "80.00"),
+        ({0: 0.80, 1: 0.82}, "81.00 ± 1.41"),
+        ({0: 0.80, 1: 0.82, 2: 0.84}, "82.00 ± 2.00"),
+    ],
+)
+def test_one_two_and_three_seeds(registry: Registry, values: dict[int, float], text: str) -> None:
+    made = grid(registry, seeds_of(registry, values), "main", seeds=tuple(values))
+    markdown = to_markdown(made)
+    assert f" **{text}** " in markdown  # BERT and TS have the same F1, so both are best
+    if len(values) == 1:
+        assert "One seed (0)." in markdown
+        assert row(made, "bert").cells[0].deviation is None
+    else:
+        assert f"n = {len(values)} seeds" in markdown
+
+
+def test_partial_seeds_are_marked_with_their_number(registry: Registry) -> None:
+    made = grid(registry, seeds_of(registry, {0: 0.80, 2: 0.84}), "main", seeds=(0, 1, 2))
+    assert row(made, "bert").cells[0].partial
+    markdown = to_markdown(made)
+    assert "82.00 ± 2.83 (n=2)" in markdown
+    assert "fewer seeds than the others" in markdown
+    assert "(n=2)" in to_latex(made)
+
+
+def cells(values: list[float | None], better: str) -> list[Cell]:
+    return [Cell(() if value is None else (value,), 1, 2, better) for value in values]
+
+
+def best(rows: list[list[Cell]], per_group: bool = False) -> list[list[bool]]:
+    groups = [[GridRow(str(index), str(index), tuple(row)) for index, row in enumerate(rows)]]
+    return [[cell.best for cell in row.cells] for row in mark_best(groups, per_group)[0]]
+
+
+def test_best_follows_the_metrics_direction_and_what_is_printed() -> None:
+    f1, ece = cells([80.004, 80.001, None, 79.0], "higher"), cells([0.10, 0.10, None, 0.2], "lower")
+    found = best([[a, b] for a, b in zip(f1, ece, strict=True)])
+    assert found == [[True, True], [True, True], [False, False], [False, False]]
+
+
+def test_a_lone_value_is_not_called_best() -> None:
+    assert best([[cell] for cell in cells([None, 80.0, None], "higher")]) == [[False], [False], [False]]
+
+
+def test_encoders_are_compared_within_their_pair(registry: Registry) -> None:
+    made = []
+    for number, role in enumerate(("albert_tiny", "xlnet", "bert_large")):
+        for method, lead in (("bert", 0.0), ("hs_rau", 0.01)):
+            result = made_result(registry, Subject("tnews", role, method))
+            made.append(with_scores(result, f1=0.5 + number / 10 + lead))
+    table = grid(registry, made, "encoders")
+    assert [[row.cells[3].best for row in group] for group in table.groups] == [[False, True]] * 3
+    assert [group[0].label for group in table.groups] == ["tiny albert", "tiny xlnet", "tiny large"]
+    assert [group[1].label for group in table.groups] == ["+ HS-RAU"] * 3
+
+
+def test_rendering_beside_the_papers_numbers(registry: Registry, results: list[Result]) -> None:
+    made = grid(registry, results, "main")
+    markdown = to_markdown(made, compare=True)
+    lines = [[part.strip() for part in line.split("|")[1:-1]] for line in markdown.splitlines() if line.startswith("|")]
+    ls = next(index for index, line in enumerate(lines) if line[0] == "LS")
+    assert [line[1] for line in lines[ls : ls + 3]] == ["ours", "paper", "difference"]
+    assert [line[2] for line in lines[ls : ls + 3]] == ["81.00", "55.29", "+25.71"]
+    assert lines[ls + 2][3] == "−13.99"
+    latex = to_latex(made, compare=True)
+    assert "LS & ours & 81.00" in latex
+    assert "$-$13.99" in latex
+
+
+def test_what_is_missing_is_said_and_shown(registry: Registry) -> None:
+    made = grid(registry, [], "main")
+    assert all(cell.mean is None and not cell.best for cell in made.cells)
+    assert "missing: 48 of 48 cells (no result)" in to_markdown(made)
+    assert " – |" in to_markdown(made)
+    assert "& -- \\\\" in to_latex(made)
+
+
+def test_captions_say_what_a_profile_must_say(registry: Registry, results: list[Result]) -> None:
+    assert "For tests only." in to_markdown(grid(registry, results, "main"))
+    demo = load_registry().profiles["demo"]
+    assert "Generated data" in demo.note
+
+
+# --- which content to show -------------------------------------------------------------------------------------------
+
+
+def test_results_of_different_data_never_stand_in_one_table(registry: Registry) -> None:
+    one = made_result(registry, Subject("tnews", "base", "bert"))
+    other = made_result(registry, Subject("tnews", "base", "ls"), inputs=tiny_inputs({"tnews": "f" * 64}))
+    with pytest.raises(UserError, match=r'2 different contents of data set "tiny_tnews"'):
+        agreed_inputs([one, other], Inputs(), {})
+    at_hand = agreed_inputs([one, other], tiny_inputs({"tnews": "f" * 64}), {})
+    assert at_hand.datasets["tiny_tnews"] == "f" * 64
+    pinned = agreed_inputs([one, other], Inputs(), {"tiny_tnews": "a" * 64})
+    assert pinned.datasets["tiny_tnews"] == "a" * 64
+    made = grid(registry, [one, other], "main", inputs=pinned)
+    assert row(made, "bert").cells[0].mean is not None
+    assert row(made, "ls").cells[0].mean is None
+
+
+def test_seeds_at_hand_are_sorted_and_single(registry: Registry) -> None:
+    assert seeds_at_hand(seeds_of(registry, {3: 0.8, 0: 0.8, 1: 0.8})) == [0, 1, 3]
+
+
+# --- names as themselves ---------------------------------------------------------------------------------------------
+
+NAMES = ["my_data&co", "50%", "reverted_card_payment?", r"a{b}~^\#$", "<b>x</b>", "a|b", "*x*", "`y`", "&lt;"]
+
+
+def named_grid(names: list[str]) -> Grid:
+    rows = tuple(GridRow(name, name, tuple(cells([1.0, 2.0], "higher"))) for name in names)
+    columns = (GridColumn(names[0], ("F1",)), GridColumn(names[1], (names[2],)))
+    return Grid("names_table", "1", f"Caption with {' '.join(names)}", None, (0,), columns, (rows,))
+
+
+def test_names_come_through_markdown_as_themselves() -> None:
+    from markdown_it import MarkdownIt
+
+    html = MarkdownIt("commonmark").enable("table").render(to_markdown(named_grid(NAMES)))
+    import re
+    from html import unescape
+
+    shown = [unescape(text) for text in re.findall(r"<td[^>]*>(.*?)</td>", html)]
+    assert shown[::3] == NAMES
+    assert "<b>x" not in html
+    assert unescape(re.findall(r"<p>(Caption.*?)</p>", html)[0]).startswith("Caption with " + " ".join(NAMES))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_latex_escapes_leave_no_active_character(name: str) -> None:
+    escaped = latex_escape(name)
+    for character in "&%#_$":
+        assert escaped.count(character) == escaped.count("\\" + character)
+    assert "<" not in escaped
+    assert "<" not in markdown_escape(name)
+
+
+ENGINE = shutil.which("pdflatex") or shutil.which("tectonic") or shutil.which("xelatex")
+
+
+@pytest.mark.skipif(ENGINE is None, reason="needs a TeX engine, e.g. Debian's texlive-latex-extra")
+def test_every_table_compiles(registry: Registry, results: list[Result], tmp_path: Path) -> None:
+    tables = [to_latex(grid(registry, results, name)) for name in registry.tables]
+    tables += [to_latex(grid(registry, results, name), compare=True) for name in registry.tables]
+    tables.append(to_latex(named_grid(NAMES)))
+    (tmp_path / "tables.tex").write_text(to_document(tables), encoding="utf-8")
+    options = [] if "tectonic" in ENGINE else ["-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
+    call = subprocess.run([ENGINE, *options, "tables.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert call.returncode == 0, call.stdout[-2000:]
+    assert (tmp_path / "tables.pdf").stat().st_size > 10_000
