@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmark.errors import UserError
-from benchmark.registry import EXPERIMENTS
+from benchmark.registry import EXPERIMENTS, Registry
 from benchmark.store import RESULTS
 
 DONE, SOME_FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -97,6 +97,12 @@ def choose_profile(asked: str | None, gpu_visible: Callable[[], bool]) -> tuple[
     if gpu_visible():
         return "paper", "a GPU is visible"
     return "demo", "no GPU is visible"
+
+
+def first_line(registry: Registry, profile_name: str, why: str, time: str) -> str:
+    """What every command says first: which profile, why, how long, and how to choose another."""
+    others = ", ".join(name for name in registry.profiles if name != profile_name)
+    return f"Profile {profile_name} ({why}): {time}. Choose another with --profile: {others}."
 
 
 def _interrupt(signal_number: int, frame: object) -> None:

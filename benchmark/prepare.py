@@ -11,15 +11,18 @@ from benchmark.commandline import (
     add_common_options,
     add_input_options,
     choose_profile,
+    first_line,
     run_command,
 )
 from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
 from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, Profile
 from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
+from benchmark.estimates import Estimator, duration, work_of
 from benchmark.inputs import Places, places
-from benchmark.registry import Registry, load_registry
-from benchmark.schedule.devices import find_devices
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import Inputs, Registry, load_registry, select_tables
+from benchmark.schedule.devices import find_devices, make_slots
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,12 +35,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: argparse.Namespace) -> int:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
     registry = load_registry(arguments.experiments)
     profile_name, why = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     profile = registry.profile(profile_name)
     where = places(arguments.data_dir, arguments.encoder_dir)
-    console.print(f"Profile {profile_name} ({why}): {profile.description}", markup=False)
+    console.print(first_line(registry, profile_name, why, f"{profile.description} {_time(registry, profile_name)}"))
     problems = []
     corpora: dict[str, Corpus] = {}
     for name in dict.fromkeys(profile.datasets.values()):
@@ -55,6 +58,19 @@ def _command(arguments: argparse.Namespace) -> int:
         raise UserError("\n".join(problems))
     console.print("All inputs are here and in order.")
     return DONE
+
+
+def _time(registry: Registry, profile_name: str) -> str:
+    """How long all runs of a profile will take here, by operation counts."""
+    tables = select_tables(registry, profile_name, ["all"])
+    seeds = registry.profile(profile_name).seeds
+    plan = make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+    devices = find_devices()
+    estimator = Estimator(devices[0].kind, devices[0].name)
+    seconds = sum(estimator.seconds(work_of(planned.run, planned.dataset, planned.encoder)) for planned in plan)
+    workers = len(make_slots(devices, None, len(plan)))
+    time = duration(seconds / workers + estimator.start_seconds)
+    return f"All its {len(plan)} trainings take about {time} here (a rough guess)"
 
 
 def encoder_names(profile: Profile) -> list[str]:
@@ -76,7 +92,7 @@ def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Place
     corpus = load_corpus(name, dataset, where.all_data_folders())
     report = check_corpus(corpus)
     rows = " / ".join(f"{count:,}" for count in report.rows.values())
-    console.print(f"data set {name}: {origin}", markup=False)
+    console.print(f"data set {name}: {origin}")
     console.print(f"  rows: {rows} (training / validation / test), {report.labels} labels")
     console.print(f"  training rows a label: {report.rarest_label_rows:,} to {report.commonest_label_rows:,}")
     repeated = ", ".join(f"{count} in {split}" for split, count in report.repeated_in_split.items() if count)
@@ -112,7 +128,7 @@ def _prepare_encoder(console: Console, name: str, encoder: Encoder, where: Place
 
         build_encoder(encoder, found.folder)
     revision = f", revision {found.revision}" if found.revision else ""
-    console.print(f"encoder {name}: in {found.folder}{revision}", markup=False)
+    console.print(f"encoder {name}: in {found.folder}{revision}")
     return found
 
 

@@ -49,20 +49,20 @@ class Worker:
     def handle(self, job: Job) -> JobEnded:
         """Train one job unless another scheduler holds it or has done it; its result is on disk when this returns."""
         started = time.monotonic()
-        with claim(self.folder.claims, job.run) as ours:
-            if not ours:
-                return JobEnded(outcome="claimed", seconds=0.0)
-            done = self.folder.read(job.run)
-            if done is not None and done.status == "success" and not job.redo:
-                return JobEnded(outcome="already_done", seconds=0.0)
-            log = self.folder.log_path(job.run)
-            with _output_to(log):
-                try:
+        log = self.folder.log_path(job.run)
+        done = None
+        try:
+            with claim(self.folder.claims, job.run) as ours:
+                if not ours:
+                    return JobEnded(outcome="claimed", seconds=0.0)
+                done = self.folder.read(job.run)
+                if done is not None and done.status == "success" and not job.redo:
+                    return JobEnded(outcome="already_done", seconds=0.0)
+                with _output_to(log):
                     result, logits = self._train(job)
-                except Exception as error:
-                    traceback.print_exc()
-                    return self._failed(job, done, error, log, time.monotonic() - started)
-                self.folder.save(result, logits)
+                    self.folder.save(result, logits)
+        except Exception as error:
+            return self._failed(job, done, error, log, time.monotonic() - started)
         return JobEnded(outcome="success", seconds=time.monotonic() - started, summary=_summary(result))
 
     def send(self, event: Declared) -> None:
@@ -99,16 +99,16 @@ class Worker:
     def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
         kind, reason = _in_words(error)
         if done is None or done.status == "failed":  # a run that was to be done again keeps its good result
-            self.folder.save(
-                Result(
-                    schema_version=SCHEMA_VERSION,
-                    run_id=identity(job.run),
-                    status="failed",
-                    run=job.run,
-                    environment=self._environment(),
-                    failure=Failure(kind=kind, reason=reason, log=log.name),
-                )
+            failure = Result(
+                schema_version=SCHEMA_VERSION,
+                run_id=identity(job.run),
+                status="failed",
+                run=job.run,
+                environment=self._environment(),
+                failure=Failure(kind=kind, reason=reason, log=log.name),
             )
+            with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
+                self.folder.save(failure)
         return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
 
     def _environment(self) -> EnvironmentRecord:
@@ -153,7 +153,9 @@ def _in_words(error: Exception) -> tuple[str, str]:
 
 
 class _output_to:
-    """Sends everything that the process prints, from C code too, to a log file while the block runs."""
+    """While the block runs, all that the process prints goes to a log file, also from C code, and what ends the
+    block.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -166,7 +168,9 @@ class _output_to:
             os.dup2(descriptor, stream)
         os.close(descriptor)
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            traceback.print_exception(error)
         sys.stdout.flush()
         sys.stderr.flush()
         for stream, saved in zip((1, 2), self.saved, strict=True):

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
+
+torch.set_num_threads(1)  # the tests' matrices are tiny, and other processes are at work beside them
 
 PROJECT = Path(__file__).resolve().parents[1]
 EXPERIMENTS = PROJECT / "experiments"
@@ -116,7 +119,8 @@ def run_module(
     module: str, *arguments: object, env: dict[str, str] | None = None, cwd: Path = PROJECT
 ) -> "subprocess.CompletedProcess[str]":
     """``python -m benchmark.<module>`` as a user calls it, on the CPU, without a terminal."""
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""} | (env or {})
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **(env or {})}
+    environment.pop("HF_HUB_CACHE", None)  # tests that need a place of their own say HF_HOME
     command = [sys.executable, "-m", f"benchmark.{module}", *(str(argument) for argument in arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, timeout=600, check=False)
 

@@ -37,9 +37,10 @@ FLOORS = {
     "schedule": 6,
     "worker": 6,
     "commandline": 6,
-    "prepare": 7,
-    "report": 7,
-    "run": 7,
+    "execution": 7,
+    "prepare": 8,
+    "report": 8,
+    "run": 8,
 }
 WITHOUT_TORCH = ["run", "report", "prepare", "plan", "tables", "render", "schedule", "inputs", "scoring", "metrics"]
 

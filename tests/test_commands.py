@@ -269,7 +269,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(
 
 def test_what_is_missing_is_named_before_any_training(tmp_path: Path) -> None:
     environment = {
-        "BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": "", "HF_HOME": str(tmp_path / "hf"), "HF_HUB_CACHE": "",
+        "BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": "", "HF_HOME": str(tmp_path / "hf"),
         "BENCHMARK_CACHE_DIR": str(tmp_path / "cache"),
     }  # fmt: skip
     call = run_module("run", "--profile", "small", "--results-dir", tmp_path / "results", env=environment)

@@ -230,6 +230,46 @@ def test_padded_pieces_give_the_same_vectors_and_gradients(architecture: str, fo
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-3)
 
 
+def family(name: str) -> TextEncoder:
+    """A small random encoder of a family that is not built, two layers."""
+    from transformers import AutoModel, CamembertConfig, DistilBertConfig, MPNetConfig, XLMRobertaConfig
+
+    size = {
+        "vocab_size": 90,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+    }
+    distil = {"vocab_size": 90, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "pad_token_id": 0}
+    configs = {
+        "distilbert": lambda: DistilBertConfig(**distil),
+        "xlm-roberta": lambda: XLMRobertaConfig(**size, max_position_embeddings=80),
+        "camembert": lambda: CamembertConfig(**size, max_position_embeddings=80),
+        "mpnet": lambda: MPNetConfig(**size, max_position_embeddings=80),
+    }
+    torch.manual_seed(0)
+    return TextEncoder(AutoModel.from_config(configs[name]())).eval()
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"), [("distilbert", True), ("xlm-roberta", True), ("camembert", True), ("mpnet", False)]
+)
+def test_other_families_give_what_each_text_gives_alone(name: str, packed: bool) -> None:
+    encoder = family(name)
+    assert encoder.packed == packed
+    generator = np.random.default_rng(0)
+    lengths = generator.integers(3, 20, size=12)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = generator.integers(5, 90, size=starts[-1]).astype(np.int32)
+    data = TokenisedTexts(tokens, starts, np.zeros(12, np.int64), None)
+    together = encode(encoder, data, np.arange(12), packed)
+    for index in range(12):
+        ids = torch.from_numpy(tokens[starts[index] : starts[index + 1]].astype(np.int64))[None]
+        alone = encoder.transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0, 0]
+        torch.testing.assert_close(together[index], alone, atol=1e-5, rtol=1e-4)
+
+
 def test_empty_slots_give_no_nan(folders: dict[str, Path]) -> None:
     encoder = load_encoder(built(), folders["bert"]).train()
     data = tokenise(load_tokenizer(built(), folders["bert"]), texts(1), 64)

@@ -1,5 +1,7 @@
 """Label vectors spread evenly over the unit sphere: the hyperspherical encoder of HS-RAU."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
@@ -26,10 +28,27 @@ def hyperspherical_label_vectors(n_labels: int, dim: int, seed: int = 0) -> Tens
     return _spread(n_labels, dim, seed).clone()
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For matrices this small, threads cost more than they give, and their number would decide the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 @lru_cache(maxsize=16)
 def _spread(n_labels: int, dim: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     vectors = functional.normalize(torch.randn(n_labels, dim, generator=generator), dim=1)
+    with _one_thread():
+        return _descend(vectors)
+
+
+def _descend(vectors: Tensor) -> Tensor:
+    n_labels = len(vectors)
     for step in range(_STEPS):
         cosines = (vectors @ vectors.T).fill_diagonal_(-torch.inf)
         nearest = cosines.argmax(dim=1)

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from benchmark.estimates import Estimator, Work, duration
-from benchmark.jobs import EpochDone, Job, JobEnded
+from benchmark.jobs import EpochDone, JobEnded
 from benchmark.schedule.pool import Update
 from benchmark.specs import RunSpec, identity
 
@@ -33,7 +33,7 @@ class Outcome:
 
     succeeded: int = 0
     already_done: int = 0
-    failed: list[tuple[Job, JobEnded]] = field(default_factory=list)
+    failed: list[tuple[str, JobEnded]] = field(default_factory=list)  # label of the run, how it ended
 
 
 class Display:
@@ -82,9 +82,9 @@ class Display:
                 self._say(f"at work {self._at_work()}")
         else:
             self.running.pop(update.slot, None)
-            self._ended(run_id, update.job, update.event)
+            self._ended(run_id, update.event)
 
-    def _ended(self, run_id: str, job: Job, event: JobEnded) -> None:
+    def _ended(self, run_id: str, event: JobEnded) -> None:
         if event.outcome == "claimed":
             self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
             return
@@ -100,7 +100,7 @@ class Display:
             self.outcome.already_done += 1
             self._say(f"done    {self.labels[run_id]}: by another scheduler")
         else:
-            self.outcome.failed.append((job, event))
+            self.outcome.failed.append((self.labels[run_id], event))
             self._say(f"FAILED  {self.labels[run_id]}: {event.reason} (log: {event.log})")
 
     def _say(self, what: str) -> None:

@@ -1,0 +1,106 @@
+"""Carrying out a plan: scoring stored logits again, training on the devices of this machine."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import joblib
+from rich.console import Console
+
+from benchmark.errors import UserError
+from benchmark.estimates import Estimator, Work
+from benchmark.inputs import Places
+from benchmark.jobs import Job, WorkerSetup
+from benchmark.plan import Finished, PlannedRun
+from benchmark.schedule import Display, Outcome, Pool, Slot, run_labels
+from benchmark.scoring import score
+from benchmark.store import Result, ResultFolder
+
+
+def score_again(folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished) -> int:
+    """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs.
+
+    Raises UserError where logits are not the bytes that were stored.
+    """
+    found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
+    todo = [(planned, result) for planned, result in found if result is not None]
+    if todo:
+        joblib.Parallel(n_jobs=-1)(joblib.delayed(_score_one)(folder, planned, result) for planned, result in todo)
+    return len(todo)
+
+
+def train(
+    console: Console,
+    folder: ResultFolder,
+    plan: Sequence[PlannedRun],
+    works: dict[str, Work],
+    estimator: Estimator,
+    slots: Sequence[Slot],
+    where: Places,
+    redo: bool,
+) -> Outcome:
+    """Train the planned runs that need it, the longest of a seed first, and show how it goes.
+
+    Raises ``CannotStart`` where workers die before they take a job, KeyboardInterrupt on Ctrl-C or SIGTERM; in each
+    case after all workers have ended.
+    """
+    to_train = [planned for planned in plan if planned.action == "train"]
+    if not to_train:
+        return Outcome()
+    # equal ones keep their order, in which inputs are shared; no long run is left for the end
+    in_order = sorted(to_train, key=lambda planned: (planned.run.seed, -works[planned.run_id].operations))
+    jobs = [
+        Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=redo)
+        for planned in in_order
+    ]
+
+    def setup(slot: Slot) -> WorkerSetup:
+        return WorkerSetup(
+            results_root=folder.folder.parent,
+            profile=folder.folder.name,
+            data_folders=where.all_data_folders(),
+            encoder_folders=where.encoder_folders,
+            built_encoders=where.built_encoders,
+            device="cuda" if slot.device.kind == "cuda" else "cpu",
+            threads=slot.threads,
+        )
+
+    chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
+    labels = run_labels((planned.run, planned.methods) for planned in to_train)
+    with Display(console, chosen, labels, estimator, len(slots)) as display:
+        pool = Pool(slots, setup, folder.folder / "logs", display.update)
+        try:
+            asyncio.run(_until_signalled(pool.run(jobs)))
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+    return display.outcome
+
+
+def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result) -> None:
+    logits = folder.read_logits(result)
+    if logits is None:
+        raise UserError(f"The logits of {folder.path(result.run)} are damaged; train it again with --redo.")
+    new = [score(view, logits) for view in planned.views if result.view(view) is None]
+    folder.save(result.model_copy(update={"views": [*result.views, *new]}))
+
+
+async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
+    """Await ``work``; Ctrl-C and SIGTERM cancel it, so that workers are ended first."""
+    task = asyncio.ensure_future(work)
+    signalled = False
+
+    def cancel() -> None:
+        nonlocal signalled
+        signalled = True
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if signalled:
+            raise KeyboardInterrupt from None
+        raise
