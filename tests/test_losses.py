@@ -38,10 +38,10 @@ def test_rau_and_avuc_are_their_formulas(seed: int, threshold: float) -> None:
     n = groups_by_hand(logits, labels, threshold)
     pairs = [(n["AU"], n["AC"]), (n["IC"], n["IU"])]
     rau = math.log(1 + sum(part / (part + other) if part + other else 0.0 for part, other in pairs))
-    assert float(rau_loss(logits, labels, threshold)) == pytest.approx(rau, rel=1e-5)
+    assert rau_loss(logits, labels, threshold).item() == pytest.approx(rau, rel=1e-5)
     if n["AC"] + n["IU"]:
         avuc = math.log(1 + (n["AU"] + n["IC"]) / (n["AC"] + n["IU"]))
-        assert float(avuc_loss(logits, labels, threshold)) == pytest.approx(avuc, rel=1e-5)
+        assert avuc_loss(logits, labels, threshold).item() == pytest.approx(avuc, rel=1e-5)
 
 
 UGLY = {
@@ -80,7 +80,7 @@ def test_losses_of_a_batch_are_not_means_of_its_parts() -> None:
     """Why the batch must never be split before the loss."""
     logits, labels = batch(1)
     halves = (rau_loss(logits[:6], labels[:6], 0.9) + rau_loss(logits[6:], labels[6:], 0.9)) / 2
-    assert abs(float(halves) - float(rau_loss(logits, labels, 0.9))) > 1e-3
+    assert abs((halves - rau_loss(logits, labels, 0.9)).item()) > 1e-3
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])

@@ -80,7 +80,7 @@ MISTAKES = [
     ("tables", "encoder: albert_tiny}", "encoder: albert}", r"there is no encoder role in any profile \"albert\"; did you mean \"albert_tiny\"\?$"),
     ("tables", "  main:\n", "  main:\n    numbr: x\n", r"unknown key \"numbr\"; did you mean \"number\"\?"),
     ("datasets", "folder: tnews", "folder: ../../etc", r"datasets\.tnews\.source\.folder: a path must be relative"),
-    ("datasets", "format: json_lines", "format: jsonl", r"source\.format: input should be 'csv' or 'json_lines'"),
+    ("datasets", "format: json_lines", "format: jsonl", r"source\.format: input should be 'csv', 'json_lines' or 'parquet'"),
     ("datasets", "datasets:", "datasets: [", r"datasets\.yaml:\d+: this is not YAML"),
     ("datasets", "  hwu64:\n", "  tnews:\n", r"datasets\.yaml:\d+: datasets\.tnews is said twice"),
     ("encoders", "revision: refs/pr/1", "revison: refs/pr/1", r"unknown key \"revison\"; did you mean \"revision\"\?"),
