@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict, TypeAdapter
 
 from benchmark.declarations import Dataset, Encoder
-from benchmark.specs import Declared, Items, RunSpec, ViewSpec
+from benchmark.specs import Count, Declared, Items, RunSpec, ViewSpec
 
 # A path, written as text in JSON.
 FolderPath = Annotated[Path, Strict(False)]
@@ -32,6 +32,7 @@ class Job(Declared):
     dataset: Dataset
     encoder: Encoder
     redo: bool
+    pieces: Count = 1  # into how many parts a batch is cut, for memory
 
 
 class Ready(Declared):
@@ -50,12 +51,12 @@ class EpochDone(Declared):
 
 
 class JobEnded(Declared):
-    """How a job ended: trained, found done, held by another scheduler, failed (then the worker ends, too), or not at
-    all, because the worker died over it.
+    """How a job ended: trained, found done, held by another scheduler, failed; or not at all, because memory ran out or
+    the worker died over it. After a failure or out of memory the worker ends, too.
     """
 
     event: Literal["ended"] = "ended"
-    outcome: Literal["success", "already_done", "claimed", "failed", "died"]
+    outcome: Literal["success", "already_done", "claimed", "failed", "out_of_memory", "died"]
     seconds: float
     summary: str = ""
     reason: str = ""

@@ -35,6 +35,9 @@ from benchmark.training.loop import Trained, TrainingData, train
 from benchmark.training.objective import Diverged
 from benchmark.workbench import Workbench, encoder_record
 
+OUT_OF_MEMORY = "out of memory"
+MOST_PIECES = 16
+
 
 class Worker:
     """One process on one device."""
@@ -81,6 +84,7 @@ class Worker:
             loaded.reset(),
             self.device,
             on_epoch=lambda done, seconds: self.send(EpochDone(done=done, of=n_epochs, seconds=seconds)),
+            pieces=job.pieces,
         )
         logits = _logits(trained, data)
         result = Result(
@@ -90,7 +94,7 @@ class Worker:
             run=job.run,
             data=data_record,
             encoder=encoder_record(job, loaded),
-            training=_training_record(trained, self.device),
+            training=_training_record(trained, self.device, job.pieces),
             views=[score(view, logits) for view in job.views],
             environment=self._environment(),
         )
@@ -98,6 +102,8 @@ class Worker:
 
     def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
         kind, reason = _in_words(error)
+        if kind == OUT_OF_MEMORY and job.pieces < MOST_PIECES:
+            return JobEnded(outcome="out_of_memory", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
         if done is None or done.status == "failed":  # a run that was to be done again keeps its good result
             failure = Result(
                 schema_version=SCHEMA_VERSION,
@@ -122,7 +128,7 @@ def _logits(trained: Trained, data: TrainingData) -> Logits:
     return Logits(trained.validation_logits, data.validation.labels, trained.test_logits, data.test.labels)
 
 
-def _training_record(trained: Trained, device: torch.device) -> TrainingRecord:
+def _training_record(trained: Trained, device: torch.device, pieces: int) -> TrainingRecord:
     return TrainingRecord(
         seconds=trained.train_seconds,
         evaluation_seconds=trained.evaluation_seconds,
@@ -130,6 +136,7 @@ def _training_record(trained: Trained, device: torch.device) -> TrainingRecord:
         tokens=trained.train_tokens,
         tokens_per_second=trained.train_tokens / max(trained.train_seconds, 1e-9),
         precision=trained.precision,
+        pieces=pieces,
         peak_host_bytes=_peak_host_bytes(),
         peak_device_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
         epochs=[EpochRecord(**epoch) for epoch in trained.epochs],
@@ -142,14 +149,15 @@ def _summary(result: Result) -> str:
 
 
 def _in_words(error: Exception) -> tuple[str, str]:
-    if isinstance(error, torch.OutOfMemoryError):
-        return "out of memory", str(error).splitlines()[0]
+    lines = str(error).strip().splitlines()
+    first_line = lines[0] if lines else "no message"
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in first_line:
+        return OUT_OF_MEMORY, first_line
     if isinstance(error, Diverged):
         return "diverged", str(error)
     if isinstance(error, UserError):
         return "input", str(error)
-    lines = str(error).strip().splitlines()
-    return type(error).__name__, lines[0] if lines else "no message"
+    return type(error).__name__, first_line
 
 
 class _output_to:
@@ -223,7 +231,7 @@ def main() -> None:
             line = jobs.pop(0)
         ended = worker.handle(Job.model_validate_json(line))
         worker.send(ended)
-        if ended.outcome == "failed":
+        if ended.outcome in ("failed", "out_of_memory"):
             sys.exit(1)  # whatever broke, the next run starts in a fresh process
 
 

@@ -90,12 +90,12 @@ def test_smoothing_spreads_over_the_other_labels(smoothing: float) -> None:
     target = torch.full_like(logits, smoothing / (k - 1))
     target[torch.arange(len(labels)), labels] = 1 - smoothing
     expected = functional.cross_entropy(logits, target)
-    assert float(cross_entropy(logits, labels, smoothing)) == pytest.approx(float(expected), rel=1e-6)
+    assert cross_entropy(logits, labels, smoothing).item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def test_three_smoothings_are_three_losses() -> None:
     logits, labels = batch(3)
-    assert len({round(float(cross_entropy(logits, labels, smoothing)), 6) for smoothing in (0.0, 0.1, 0.9)}) == 3
+    assert len({round(cross_entropy(logits, labels, smoothing).item(), 6) for smoothing in (0.0, 0.1, 0.9)}) == 3
 
 
 def test_entropy_is_scipys_in_nats() -> None:
@@ -124,14 +124,14 @@ def test_poscal_is_the_formula_and_skips_empty_bins() -> None:
     table = torch.rand(20, 5, generator=torch.Generator().manual_seed(1))
     table[3:9] = float("nan")
     table[0, 2] = 0.0
-    assert float(poscal_loss(logits, table)) == pytest.approx(poscal_by_hand(logits, table), rel=1e-4)
+    assert poscal_loss(logits, table).item() == pytest.approx(poscal_by_hand(logits, table), rel=1e-4)
 
 
 def test_an_empty_table_says_nothing() -> None:
     logits, _ = batch(6)
     value = poscal_loss(logits, torch.full((20, 5), float("nan")))
     value.backward()
-    assert float(value) == 0
+    assert value.item() == 0
     assert torch.count_nonzero(logits.grad) == 0
 
 

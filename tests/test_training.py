@@ -20,7 +20,7 @@ from benchmark.specs import (
     StartByEpoch,
     UncertaintyTerm,
 )
-from benchmark.training.loop import LabelledTexts, Trained, TrainingData, train
+from benchmark.training.loop import LabelledTexts, Trained, TrainingData, backward, train
 from benchmark.training.objective import Diverged, Objective
 
 CPU = torch.device("cpu")
@@ -210,7 +210,7 @@ class Bench:
         run = resolve_run(self.registry, "tiny", Subject(dataset, "base", method, corruption), seed, Inputs())
         return run.model_copy(update={"optimisation": run.optimisation.model_copy(update=optimisation)})
 
-    def train(self, run: RunSpec) -> Trained:
+    def train(self, run: RunSpec, pieces: int = 1) -> Trained:
         name = run.encoder.encoder
         declared = self.registry.encoders[name]
         build_encoder(declared, self.folder / name)
@@ -221,7 +221,7 @@ class Bench:
             split: LabelledTexts(tokenise(tokenizer, corpus.split(split).texts, 16), corpus.split(split).labels)
             for split in ("train", "validation", "test")
         }
-        return train(run, TrainingData(**parts, n_labels=corpus.n_labels), encoder, CPU)
+        return train(run, TrainingData(**parts, n_labels=corpus.n_labels), encoder, CPU, pieces=pieces)
 
 
 @pytest.fixture(scope="module")
@@ -306,3 +306,85 @@ def test_the_profiles_encoder_is_the_one_that_is_trained(registry: Registry) -> 
     subject = Subject("tnews", "xlnet", "bert")
     assert encoder_name(registry.profile("tiny"), subject) == "tiny_xlnet"
     assert resolve_run(registry, "tiny", subject, 0, Inputs()).encoder.encoder == "tiny_xlnet"
+
+
+# --- batches in pieces -----------------------------------------------------------------------------------------------
+
+
+class Linear(torch.nn.Module):
+    """Stands for encoder and head: indices of texts in, logits out; ``dropout`` as wanted."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.features = 2 * torch.randn(40, 6, generator=generator)
+        self.layer = torch.nn.Linear(6, 4)
+        torch.nn.init.normal_(self.layer.weight, generator=generator)
+        torch.nn.init.zeros_(self.layer.bias)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.device = CPU
+
+    def forward(self, batch: np.ndarray) -> torch.Tensor:
+        return self.layer(self.dropout(self.features[torch.from_numpy(batch)]))
+
+
+def gradients(terms: tuple, pieces: int, dropout: float = 0.0) -> tuple[torch.Tensor, torch.Tensor]:
+    model = Linear(dropout)
+    labels = torch.randint(0, 4, (40,), generator=torch.Generator().manual_seed(1))
+    objective = Objective(terms, 4, 10, 1, CPU)
+    warm_up = model(np.arange(40)).detach()
+    objective.after_step(warm_up, labels, 0)  # so that PosCal has a table
+    torch.manual_seed(3)
+    batch = np.random.default_rng(2).permutation(40)[:23]
+    logits = backward(model, objective, batch, labels[torch.from_numpy(batch)], pieces)
+    return logits.detach(), model.layer.weight.grad
+
+
+WHOLE_BATCH = {
+    "rau": (plain(), rau(start=StartByEpoch(after_epochs=0), threshold=0.6)),
+    "avuc": (plain(), rau(term="avuc", start=StartByEpoch(after_epochs=0), threshold=0.6)),
+    "poscal": (plain(), poscal()),
+}
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 7, 23, 40])
+@pytest.mark.parametrize("name", WHOLE_BATCH)
+def test_pieces_give_the_gradient_of_the_whole_batch(name: str, pieces: int) -> None:
+    whole, in_pieces = gradients(WHOLE_BATCH[name], 1), gradients(WHOLE_BATCH[name], pieces)
+    torch.testing.assert_close(in_pieces[0], whole[0])
+    torch.testing.assert_close(in_pieces[1], whole[1], atol=1e-6, rtol=1e-5)
+    assert whole[1].abs().max() > 0.01
+
+
+def test_summing_the_losses_of_pieces_would_be_another_method() -> None:
+    model = Linear(0.0)
+    labels = torch.randint(0, 4, (40,), generator=torch.Generator().manual_seed(1))
+    batch = np.random.default_rng(2).permutation(40)[:23]
+    for part in np.array_split(batch, 2):
+        loss = Objective(WHOLE_BATCH["rau"], 4, 10, 1, CPU)(model(part), labels[torch.from_numpy(part)])
+        (loss * len(part) / len(batch)).backward()
+    assert (model.layer.weight.grad - gradients(WHOLE_BATCH["rau"], 1)[1]).abs().max() > 1e-3
+
+
+def test_each_piece_is_computed_again_with_the_same_dropout() -> None:
+    """The gradient is then that of the logits that the loss saw, and the random state goes on as after one pass."""
+    terms = (plain(),)
+    logits, gradient = gradients(terms, 4, dropout=0.5)
+    after = torch.rand(1)
+    model = Linear(0.5)
+    torch.manual_seed(3)
+    batch = np.random.default_rng(2).permutation(40)[:23]
+    labels = torch.randint(0, 4, (40,), generator=torch.Generator().manual_seed(1))[torch.from_numpy(batch)]
+    expected = torch.cat([model(part) for part in np.array_split(batch, 4)])
+    torch.testing.assert_close(logits, expected.detach())
+    cross_entropy(expected, labels).backward()
+    torch.testing.assert_close(gradient, model.layer.weight.grad, atol=1e-6, rtol=1e-5)
+    assert torch.equal(after, torch.rand(1))
+
+
+def test_a_whole_training_in_pieces_learns_as_well(bench: Bench) -> None:
+    run = bench.run("hs_rau", epochs=15, learning_rate=1e-2)
+    whole, cut = bench.train(run), bench.train(run, pieces=3)
+    assert cut.steps == whole.steps
+    assert cut.epochs[-1]["accuracy"] == pytest.approx(whole.epochs[-1]["accuracy"], abs=0.15)
+    assert cut.test_logits.shape == whole.test_logits.shape

@@ -17,6 +17,7 @@ from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup, parse_event
 from benchmark.schedule.devices import Slot
 from benchmark.specs import identity
 
+WORKER = (sys.executable, "-m", "benchmark.worker")
 _PROJECT = Path(__file__).resolve().parents[2]
 _LINE_LIMIT = 2**22
 _SECONDS_TO_END = 10.0
@@ -38,7 +39,11 @@ class Update:
 
 
 class Pool:
-    """Runs jobs on slots. ``on_update`` hears of everything; jobs are taken in the order given."""
+    """Runs jobs on slots, in the order given. ``on_update`` hears of everything; ``command`` starts a worker.
+
+    A job that a worker died over is tried again in a fresh one, up to three times; one for which memory ran out, with
+    batches in twice as many pieces.
+    """
 
     def __init__(
         self,
@@ -46,11 +51,13 @@ class Pool:
         setup: Callable[[Slot], WorkerSetup],
         log_folder: Path,
         on_update: Callable[[Update], None],
+        command: Sequence[str] = WORKER,
     ) -> None:
         self.slots = slots
         self.setup = setup
         self.log_folder = log_folder
         self.on_update = on_update
+        self.command = command
         self.pending: list[Job] = []
         self.deaths: Counter[str] = Counter()
         self.elsewhere: list[Job] = []  # held by another scheduler; looked at again when nothing else is left
@@ -67,10 +74,11 @@ class Pool:
         try:
             while (job := await self._next()) is not None:
                 if worker is None:
-                    worker = await _WorkerProcess.start(slot, self.setup(slot), self.log_folder / f"worker{index}.log")
+                    log = self.log_folder / f"worker{index}.log"
+                    worker = await _WorkerProcess.start(self.command, slot, self.setup(slot), log)
                 self.on_update(Update(job, index, None))
                 ended = await worker.do(job, partial(self._heard, job, index))
-                if ended.outcome in ("failed", "died"):
+                if ended.outcome in ("failed", "out_of_memory", "died"):
                     await worker.end()
                     worker = None
                 self.on_update(Update(job, index, self._settle(job, ended)))
@@ -85,6 +93,8 @@ class Pool:
         """Put a job back that has not really ended; one that keeps killing its workers has failed."""
         if ended.outcome == "claimed":
             self.elsewhere.append(job)
+        if ended.outcome == "out_of_memory":
+            self.pending.insert(0, job.model_copy(update={"pieces": 2 * job.pieces}))
         if ended.outcome == "died":
             run_id = identity(job.run)
             self.deaths[run_id] += 1
@@ -108,9 +118,10 @@ class _WorkerProcess:
     def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
         self.process = process
         self.log = log
+        self.ready = False
 
     @classmethod
-    async def start(cls, slot: Slot, setup: WorkerSetup, log: Path) -> "_WorkerProcess":
+    async def start(cls, command: Sequence[str], slot: Slot, setup: WorkerSetup, log: Path) -> "_WorkerProcess":
         environment = os.environ | slot.device.environment(slot.threads)
         environment |= {
             "HF_HUB_OFFLINE": "1",  # everything was prepared before: nothing here may wait for, or race on, a network
@@ -122,9 +133,7 @@ class _WorkerProcess:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as log_file:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "benchmark.worker",
+                *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log_file,
@@ -134,14 +143,13 @@ class _WorkerProcess:
             )
         worker = cls(process, log)
         worker._say(setup.model_dump_json())
-        if not await worker._line():
-            raise CannotStart(
-                f"A worker could not start ({await worker._how_it_died()}); the reason stands at the end of {log}."
-            )
         return worker
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Hand over a job and follow it to its end, also where that end is the worker's."""
+        """Hand over a job and follow it to its end, also where that end is the worker's.
+
+        Raises ``CannotStart`` where the worker ended by itself before it was ready; killed, it may do better next time.
+        """
         try:
             self._say(job.model_dump_json())
             while line := await self._line():
@@ -150,9 +158,18 @@ class _WorkerProcess:
                     on_epoch(event)
                 elif isinstance(event, JobEnded):
                     return event
-            reason = await self._how_it_died()
+                else:
+                    self.ready = True
+            code = await self.process.wait()
         except (ConnectionError, ValidationError) as error:
             reason = f"the worker could not be talked to ({type(error).__name__})"
+            return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
+        if code < 0:
+            reason = f"the worker was killed by signal {signal.Signals(-code).name}"
+        else:
+            reason = f"the worker ended with exit code {code}"
+            if not self.ready:
+                raise CannotStart(f"A worker could not start: {reason}; why stands at the end of {self.log}.")
         return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
 
     async def end(self) -> None:
@@ -175,9 +192,3 @@ class _WorkerProcess:
     async def _line(self) -> bytes:
         assert self.process.stdout is not None
         return await self.process.stdout.readline()
-
-    async def _how_it_died(self) -> str:
-        code = await self.process.wait()
-        if code < 0:
-            return f"the worker was killed by signal {signal.Signals(-code).name}"
-        return f"the worker ended with exit code {code}"

@@ -91,6 +91,11 @@ class Display:
         if event.outcome == "died":
             self._say(f"again   {self.labels[run_id]}: {event.reason} (log: {event.log})")
             return
+        if event.outcome == "out_of_memory":
+            self._say(
+                f"again   {self.labels[run_id]}: {event.reason}; now with batches in more pieces (log: {event.log})"
+            )
+            return
         self.open.pop(run_id, None)
         if event.outcome == "success":
             self.outcome.succeeded += 1

@@ -80,6 +80,7 @@ class TrainingRecord(Record):
     tokens: Whole
     tokens_per_second: NotNegative
     precision: str
+    pieces: Whole = 1  # into how many parts a batch was cut, 1 unless memory ran out
     peak_host_bytes: Whole
     peak_device_bytes: Whole | None
     epochs: list[EpochRecord]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from benchmark.models import LaidOut, TextEncoder, TextsOnDevice, TokenisedTexts, build_head, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
@@ -51,6 +51,7 @@ class Trained:
 
 
 EpochListener = Callable[[int, float], None]
+Autocast = Callable[[], AbstractContextManager[Any]]
 
 
 def train(
@@ -59,13 +60,15 @@ def train(
     encoder: TextEncoder,
     device: torch.device,
     on_epoch: EpochListener = lambda epochs_done, seconds: None,
+    pieces: int = 1,
 ) -> Trained:
     """Fine-tune ``encoder`` (already on ``device``, its pretrained weights in place) and a fresh head; score both
     held-out splits.
 
     ``on_epoch`` is called after each epoch with the number done and the seconds since the start. Everything random
-    follows from the run's seed. Raises ``Diverged`` where the loss is not finite, and ``torch.OutOfMemoryError`` as
-    torch does.
+    follows from the run's seed. ``pieces`` above 1 computes each batch in so many parts, for less memory and more
+    time; the loss still sees the whole batch. Raises ``Diverged`` where the loss is not finite, and
+    ``torch.OutOfMemoryError`` as torch does.
     """
     settings = run.optimisation
     autocast, precision = _autocast(settings.precision, device)
@@ -77,7 +80,7 @@ def train(
     steps_per_epoch = -(-n_train // settings.batch_size)
     total_steps = steps_per_epoch * settings.epochs
     objective = Objective(run.loss, data.n_labels, settings.epochs, steps_per_epoch, device)
-    on_device = TextsOnDevice.of(data.train.texts, encoder.padding, device)
+    model = Model(encoder, head, data.train.texts, device, autocast)
     labels_on_device = torch.from_numpy(data.train.labels).to(device)
     order = np.random.default_rng(sub_seed(run.seed, "order"))
 
@@ -88,13 +91,8 @@ def train(
     for epoch in range(settings.epochs):
         for step, batch in enumerate(_batches(order.permutation(n_train), settings.batch_size)):
             _set_learning_rate(optimiser, settings, result.steps, total_steps)
-            rows = _on(device, lay_out(data.train.texts, batch, encoder.packed))
             labels = labels_on_device[torch.from_numpy(batch).to(device, non_blocking=True)]
-            with autocast():
-                encoded = encoder(on_device, rows)
-            logits = head(encoded)
-            loss = objective(logits, labels)
-            loss.backward()  # type: ignore[no-untyped-call]
+            logits = backward(model, objective, batch, labels, pieces)
             if settings.max_gradient_norm is not None:
                 nn.utils.clip_grad_norm_(parameters, settings.max_gradient_norm, foreach=True)
             optimiser.step()
@@ -107,30 +105,73 @@ def train(
     result.train_tokens = int(data.train.texts.lengths.sum()) * settings.epochs
 
     started = time.monotonic()
-    result.validation_logits = predict(encoder, head, data.validation.texts, device, autocast)
-    result.test_logits = predict(encoder, head, data.test.texts, device, autocast)
+    size = max(_EVALUATION_BATCH // pieces, 1)
+    result.validation_logits = predict(Model(encoder, head, data.validation.texts, device, autocast), size)
+    result.test_logits = predict(Model(encoder, head, data.test.texts, device, autocast), size)
     result.evaluation_seconds = time.monotonic() - started
     return result
 
 
+class Model:
+    """Encoder and head over the texts of one split, on a device: indices of texts in, logits out."""
+
+    def __init__(
+        self, encoder: TextEncoder, head: nn.Module, texts: TokenisedTexts, device: torch.device, autocast: Autocast
+    ) -> None:
+        self.encoder = encoder
+        self.head = head
+        self.texts = texts
+        self.device = device
+        self.autocast = autocast
+        self.on_device = TextsOnDevice.of(texts, encoder.padding, device)
+
+    def __call__(self, batch: NDArray[np.int64]) -> Tensor:
+        """Logits (B, K) in float32 of the texts with those indices, in that order."""
+        laid_out = lay_out(self.texts, batch, self.encoder.packed)
+        rows = LaidOut(tuple(rows.to(self.device) for rows in laid_out.pieces), laid_out.order)
+        with self.autocast():
+            encoded = self.encoder(self.on_device, rows)
+        logits: Tensor = self.head(encoded)
+        return logits
+
+
+def backward(model: Model, objective: Objective, batch: NDArray[np.int64], labels: Tensor, pieces: int = 1) -> Tensor:
+    """Add the gradient of the batch's loss to the parameters; returns the logits (B, K).
+
+    In one piece that is the plain backward pass. In several, the logits of all pieces are computed first without
+    gradients, the loss is taken once over all of them (RAU, AVUC and PosCal are losses of the whole batch), and its
+    gradient is sent back piece by piece, each computed again with the same dropout. Source: Gao et al., 2021 (gradient
+    caching).
+    """
+    if pieces == 1:
+        logits = model(batch)
+        objective(logits, labels).backward()  # type: ignore[no-untyped-call]
+        return logits
+    parts = [part for part in np.array_split(batch, pieces) if len(part)]
+    states = []
+    with torch.no_grad():
+        computed = []
+        for part in parts:
+            states.append(_random_state(model.device))
+            computed.append(model(part))
+    logits = torch.cat(computed).requires_grad_()
+    objective(logits, labels).backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None, "the loss depends on the logits"
+    after = _random_state(model.device)
+    gradients = torch.split(logits.grad, [len(part) for part in parts])
+    for part, state, gradient in zip(parts, states, gradients, strict=True):
+        _set_random_state(model.device, state)
+        model(part).backward(gradient)  # type: ignore[no-untyped-call]
+    _set_random_state(model.device, after)
+    return logits
+
+
 @torch.inference_mode()
-def predict(
-    encoder: TextEncoder,
-    head: nn.Module,
-    texts: TokenisedTexts,
-    device: torch.device,
-    autocast: Callable[[], AbstractContextManager[Any]],
-) -> NDArray[np.float32]:
-    """Logits (N, K) of every text in order, dropout off; leaves both modules in evaluation mode."""
-    encoder.eval()
-    head.eval()
-    on_device = TextsOnDevice.of(texts, encoder.padding, device)
-    parts = []
-    for batch in _batches(np.arange(len(texts)), _EVALUATION_BATCH):
-        rows = _on(device, lay_out(texts, batch, encoder.packed))
-        with autocast():
-            encoded = encoder(on_device, rows)
-        parts.append(head(encoded))
+def predict(model: Model, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.float32]:
+    """Logits (N, K) of every text in order, dropout off; leaves encoder and head in evaluation mode."""
+    model.encoder.eval()
+    model.head.eval()
+    parts = [model(batch) for batch in _batches(np.arange(len(model.texts)), batch_size)]
     return torch.cat(parts).float().cpu().numpy()
 
 
@@ -144,7 +185,7 @@ def supports_bfloat16(device: torch.device) -> bool:
     return False
 
 
-def _autocast(precision: str, device: torch.device) -> tuple[Callable[[], AbstractContextManager[Any]], str]:
+def _autocast(precision: str, device: torch.device) -> tuple[Autocast, str]:
     if precision == "auto":
         precision = "bfloat16" if supports_bfloat16(device) else "float32"
     if precision == "bfloat16":
@@ -190,8 +231,15 @@ def _batches(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]
     return (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _on(device: torch.device, batch: LaidOut) -> LaidOut:
-    return LaidOut(tuple(rows.to(device) for rows in batch.pieces), batch.order)
+def _random_state(device: torch.device) -> Tensor:
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def _set_random_state(device: torch.device, state: Tensor) -> None:
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state, device)
+    else:
+        torch.set_rng_state(state)
 
 
 def _epoch_entry(objective: Objective) -> dict[str, Any]:

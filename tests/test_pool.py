@@ -1,0 +1,125 @@
+"""The pool of worker processes, with workers that die, run out of memory, or find a job held, at will."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmark.jobs import Job, JobEnded, WorkerSetup
+from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
+from benchmark.schedule import CannotStart, Device, Pool, Slot, Update
+from tests.fake_worker import (
+    ALWAYS_DIES,
+    DIES_TWICE,
+    HELD_ONCE,
+    NEEDS_PIECES,
+    SLEEPS,
+    SUCCEEDS,
+    TOO_LARGE,
+)
+
+FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
+CPU = Slot(Device("cpu", "CPU"), 1)
+
+
+@pytest.fixture(scope="module")
+def registry(tiny_experiments: Path) -> Registry:
+    return load_registry(tiny_experiments)
+
+
+def job(registry: Registry, seed: int) -> Job:
+    run = resolve_run(registry, "tiny", Subject("tnews", "base", "bert"), seed, Inputs())
+    dataset, encoder = registry.datasets[run.data.dataset], registry.encoders[run.encoder.encoder]
+    return Job(run=run, views=(), dataset=dataset, encoder=encoder, redo=False)
+
+
+def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[str, ...] = FAKE) -> Pool:
+    def setup(slot: Slot) -> WorkerSetup:
+        return WorkerSetup(
+            results_root=folder,
+            profile="tiny",
+            data_folders=(),
+            encoder_folders=(),
+            built_encoders=folder,
+            device="cpu",
+            threads=slot.threads,
+        )
+
+    return Pool(slots, setup, folder / "logs", updates.append, command)
+
+
+def ends(updates: list[Update], seed: int) -> list[JobEnded]:
+    return [update.event for update in updates if isinstance(update.event, JobEnded) and update.job.run.seed == seed]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmark.schedule.pool._SECONDS_BETWEEN_LOOKS", 0.05)
+
+
+@pytest.mark.usefixtures("quick")
+def test_every_job_comes_to_its_end_whatever_happens_on_the_way(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    seeds = [ALWAYS_DIES, TOO_LARGE, HELD_ONCE, NEEDS_PIECES, DIES_TWICE, SUCCEEDS]
+    asyncio.run(pool(tmp_path, updates, [CPU, CPU]).run([job(registry, seed) for seed in seeds]))
+    outcomes = {seed: [ended.outcome for ended in ends(updates, seed)] for seed in seeds}
+    assert outcomes == {
+        SUCCEEDS: ["success"],
+        NEEDS_PIECES: ["out_of_memory", "out_of_memory", "success"],
+        DIES_TWICE: ["died", "died", "success"],
+        ALWAYS_DIES: ["died", "died", "failed"],
+        TOO_LARGE: ["out_of_memory"] * 4 + ["failed"],
+        HELD_ONCE: ["claimed", "already_done"],
+    }
+    assert ends(updates, NEEDS_PIECES)[-1].summary == "4 pieces"
+    assert ends(updates, ALWAYS_DIES)[-1].reason == "the worker was killed by signal SIGKILL"
+    assert ends(updates, ALWAYS_DIES)[-1].log == str(tmp_path / "logs" / "worker0.log")
+
+
+def test_after_a_failure_the_next_job_has_a_fresh_process(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    asyncio.run(pool(tmp_path, updates, [CPU]).run([job(registry, seed) for seed in (DIES_TWICE, SUCCEEDS)]))
+    workers = list(tmp_path.glob("worker-*.json"))
+    assert len(workers) == 3
+
+
+def test_workers_see_their_device_and_nothing_else_before_they_start(registry: Registry, tmp_path: Path) -> None:
+    slots = [Slot(Device("cuda", "a", "GPU-1"), 3), Slot(Device("cuda", "b", "MIG-2"), 3)]
+    jobs = [job(registry, 100 + number) for number in range(6)]
+    asyncio.run(pool(tmp_path, [], slots).run(jobs))
+    seen = [json.loads(path.read_text()) for path in tmp_path.glob("worker-*.json")]
+    assert {worker["visible"] for worker in seen} <= {"GPU-1", "MIG-2"}
+    assert {worker["threads"] for worker in seen} == {"3"}
+    assert {worker["offline"] for worker in seen} == {"1"}
+    assert os.environ.get("HF_HUB_OFFLINE") != "1"  # only the workers'
+
+
+def test_workers_that_cannot_start_stop_everything_with_a_reason(registry: Registry, tmp_path: Path) -> None:
+    broken = (sys.executable, "-c", "raise SystemExit('torch is broken')")
+    with pytest.raises(BaseExceptionGroup) as caught:
+        asyncio.run(pool(tmp_path, [], [CPU], broken).run([job(registry, SUCCEEDS)]))
+    (error,) = caught.value.exceptions
+    assert isinstance(error, CannotStart)
+    assert "exit code 1" in str(error)
+    assert "torch is broken" in (tmp_path / "logs" / "worker0.log").read_text()
+
+
+def test_cancelling_ends_workers_that_are_busy(registry: Registry, tmp_path: Path) -> None:
+    async def cancel_soon() -> None:
+        task = asyncio.create_task(pool(tmp_path, [], [CPU]).run([job(registry, SLEEPS)]))
+        while not list(tmp_path.glob("attempts-*")):
+            await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    started = time.monotonic()
+    asyncio.run(cancel_soon())
+    assert time.monotonic() - started < 30
+    (worker,) = [json.loads(path.read_text()) for path in tmp_path.glob("worker-*.json")]
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker["pid"], 0)

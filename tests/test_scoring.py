@@ -1,0 +1,89 @@
+"""From logits to scores: a pure function; temperature scaling sees validation labels only and changes no prediction."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmark.scoring import score
+from benchmark.specs import TemperatureScaling, ViewSpec
+from tests.results import made_logits
+
+SCALED = TemperatureScaling(kind="temperature", lowest=0.01, highest=100.0)
+
+
+def view(split: str = "test", calibrator: TemperatureScaling | None = None, ece_bins: int = 10) -> ViewSpec:
+    return ViewSpec(split=split, calibrator=calibrator, ece_bins=ece_bins)
+
+
+def test_scoring_is_a_pure_function() -> None:
+    assert score(view(), made_logits(0)) == score(view(), made_logits(0))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_temperature_scaling_keeps_every_prediction(seed: int) -> None:
+    logits = made_logits(seed)
+    plain, scaled = score(view(), logits), score(view(calibrator=SCALED), logits)
+    for name in ("accuracy", "precision", "recall", "f1"):
+        assert plain.scores[name] == scaled.scores[name]
+    for name in ("precision", "recall", "f1", "support"):
+        assert getattr(plain.per_label, name) == getattr(scaled.per_label, name)
+    assert scaled.scores["nll"] < plain.scores["nll"]
+    assert scaled.temperature > 1
+    assert scaled.at_bound is False
+
+
+def test_predictions_stay_even_where_probabilities_become_equal() -> None:
+    """At a high temperature two logits one float apart have the same probability; the prediction is still the first."""
+    logits = made_logits(0, n_labels=3)
+    close = np.tile(np.array([[1.0, np.nextafter(np.float32(1.0), np.float32(2.0)), 0.0]], np.float32), (60, 1))
+    wrong = np.full(60, 2)
+    tied = replace(
+        logits, validation_logits=close, validation_labels=wrong, test_logits=close, test_labels=np.ones(60, int)
+    )
+    scaled = score(view(calibrator=SCALED), tied)
+    assert scaled.temperature == 100.0
+    assert scaled.at_bound is True
+    assert scaled.scores["accuracy"] == 1.0
+
+
+def test_the_temperature_is_fitted_on_validation_labels_only() -> None:
+    logits = made_logits(0)
+    fitted = score(view(calibrator=SCALED), logits).temperature
+    other_test = replace(logits, test_labels=(logits.test_labels + 1) % 6, test_logits=-logits.test_logits)
+    assert score(view(calibrator=SCALED), other_test).temperature == fitted
+    other_validation = replace(logits, validation_labels=(logits.validation_labels + 1) % 6)
+    assert score(view(calibrator=SCALED), other_validation).temperature != fitted
+
+
+def test_splits_are_scored_on_their_own_labels() -> None:
+    logits = made_logits(1)
+    expected = (logits.validation_logits.argmax(axis=1) == logits.validation_labels).mean()
+    assert score(view(split="validation"), logits).scores["accuracy"] == pytest.approx(expected)
+
+
+def test_labels_without_rows_are_counted_and_score_zero() -> None:
+    logits = made_logits(0)
+    fewer = replace(logits, test_labels=np.minimum(logits.test_labels, 3))
+    scored = score(view(), fewer)
+    assert scored.labels_without_rows == 2
+    assert scored.per_label.support[4:] == [0, 0]
+    assert scored.per_label.recall[4:] == [0.0, 0.0]
+    assert scored.scores["recall"] == pytest.approx(sum(scored.per_label.recall) / 6)
+
+
+def test_bin_counts_are_written_into_the_view() -> None:
+    ten, twenty = score(view(), made_logits(0)), score(view(ece_bins=20), made_logits(0))
+    assert ten.view.ece_bins == 10
+    assert len(twenty.reliability.count) == 20
+    assert ten.view_id != twenty.view_id
+    assert ten.scores["ece"] != twenty.scores["ece"]
+
+
+def test_the_share_of_wrong_rows_among_the_sure_ones() -> None:
+    logits = made_logits(0)
+    test = np.array([[9.0, 0, 0, 0, 0, 0], [9.0, 0, 0, 0, 0, 0], [0.1, 0, 0, 0, 0, 0]], np.float32)
+    three = replace(logits, test_logits=test, test_labels=np.array([0, 1, 0]))
+    assert score(view(), three).reliability.wrong_above_90 == pytest.approx(0.5)
+    unsure = replace(logits, test_logits=test[2:], test_labels=np.array([0]))
+    assert score(view(), unsure).reliability.wrong_above_90 is None

@@ -1,0 +1,149 @@
+"""Runs that survive: kills at many moments, two schedulers, a full disk, too little memory."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT, Command
+from tests.test_commands import alive, children_of, results_in
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+
+CHOSEN = ["--table", "main", "--methods", "bert", "avuc", "hs_rau"]
+N_RUNS = 9
+N_KILLS = 12
+ADDRESS_SPACE = 9 * 2**30
+
+
+def start(experiments: Path, cache: Path, folder: Path, *arguments: str, **options: object) -> subprocess.Popen:
+    command = [sys.executable, "-m", "benchmark.run", "--profile", "tiny", "--experiments", str(experiments),
+               "--results-dir", str(folder / "results"), "--jobs-per-device", "2", *arguments]  # fmt: skip
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "BENCHMARK_CACHE_DIR": str(cache)}
+    return subprocess.Popen(
+        command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+
+
+def what_counts(folder: Path) -> dict[str, tuple]:
+    """Of each result what must not depend on how often its making was interrupted."""
+    return {name: (result["views"], result["training"]["epochs"]) for name, result in results_in(folder).items()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny_experiments: Path, cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    process = start(tiny_experiments, cache_dir, folder, *CHOSEN)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    return what_counts(folder)
+
+
+def test_kills_at_many_moments_lose_nothing_and_change_nothing(
+    undisturbed: dict[str, tuple], tiny_experiments: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    """Schedulers, workers, or both at once are killed at random moments; in the end all is as if nobody had been."""
+    generator = random.Random(0)
+    finished_before: dict[str, tuple] = {}
+    for number in range(N_KILLS):
+        process = start(tiny_experiments, cache_dir, tmp_path, *CHOSEN)
+        time.sleep(generator.uniform(0.5, 9.0))
+        workers = children_of(process.pid)
+        victim = ("scheduler", "worker", "everything")[number % 3]
+        if victim in ("worker", "everything"):
+            for worker in workers[: 1 if victim == "worker" else None]:
+                os.kill(worker, signal.SIGKILL)
+        if victim in ("scheduler", "everything"):
+            process.kill()
+        process.communicate(timeout=120)
+        if victim == "worker" and workers:
+            assert process.returncode == 0  # the run in flight was made again by a fresh worker
+        deadline = time.monotonic() + 30
+        while any(alive(worker) for worker in workers) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(alive(worker) for worker in workers)
+        now = what_counts(tmp_path)
+        assert {name: now[name] for name in finished_before} == finished_before
+        finished_before = now
+        if len(now) == N_RUNS:  # begin again, so that every kill hits something
+            for path in (tmp_path / "results" / "tiny").glob("*.json"):
+                path.unlink()
+            finished_before = {}
+    last = start(tiny_experiments, cache_dir, tmp_path, *CHOSEN)
+    output, _ = last.communicate(timeout=300)
+    assert last.returncode == 0, output
+    assert what_counts(tmp_path) == undisturbed
+
+
+def test_two_schedulers_share_the_work_and_do_nothing_twice(
+    undisturbed: dict[str, tuple], tiny_experiments: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    both = [start(tiny_experiments, cache_dir, tmp_path, *CHOSEN) for _ in range(2)]
+    outputs = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    trained = [line for output in outputs for line in output.splitlines() if " done    " in line and " in " in line]
+    assert len(trained) == N_RUNS, outputs
+    assert what_counts(tmp_path) == undisturbed
+
+
+def limit_file_size(size: int):
+    """What a child does before it starts: no file may grow beyond ``size``; to write on is an error, as if full."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_a_disk_that_is_full_is_told_and_leaves_no_half_file(
+    tiny_experiments: Path, cache_dir: Path, tmp_path: Path, benchmark_command: Command
+) -> None:
+    chosen = ["--table", "main", "--datasets", "banking77", "--methods", "bert"]
+    process = start(tiny_experiments, cache_dir, tmp_path, *chosen, preexec_fn=limit_file_size(1500))
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, output
+    assert "File too large" in output
+    assert "0 trained, 1 failed" in output
+    folder = tmp_path / "results" / "tiny"
+    successes = [result for result in results_in(tmp_path).values() if result["status"] == "success"]
+    assert successes == []
+    assert not list(folder.rglob("*.npz"))
+    assert not list(folder.rglob(".*.part"))
+    again = benchmark_command("run", *chosen)
+    assert again.returncode == 0, again.stdout
+    assert "1 trained, 0 failed" in again.stdout
+
+
+def test_a_run_that_memory_does_not_suffice_for_is_tried_in_pieces(
+    experiments: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    """A real worker with an allocation that fails: wide rows in one batch, under a limit on the address space."""
+    import yaml
+
+    profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())
+    profiles["profiles"]["tiny"]["training"].append({"batch_size": 96, "epochs": 1})
+    (experiments / "profiles.yaml").write_text(yaml.safe_dump(profiles, sort_keys=False))
+    encoders = yaml.safe_load((experiments / "encoders.yaml").read_text())
+    encoders["encoders"]["tiny_base"]["source"] |= {"intermediate": 1_000_000}
+    encoders["encoders"]["tiny_base"]["size"]["intermediate"] = 1_000_000
+    (experiments / "encoders.yaml").write_text(yaml.safe_dump(encoders, sort_keys=False))
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+
+    chosen = ["--table", "main", "--datasets", "hwu64", "--methods", "bert", "--jobs-per-device", "1"]
+    process = start(experiments, cache_dir, tmp_path, *chosen, preexec_fn=limit)
+    output, _ = process.communicate(timeout=400)
+    assert "out of memory" in output, output
+    assert process.returncode == 0, output
+    (result,) = results_in(tmp_path).values()
+    assert result["training"]["pieces"] > 1
+    assert json.loads(json.dumps(result))["status"] == "success"
