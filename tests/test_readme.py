@@ -47,6 +47,17 @@ def test_the_example_of_own_intents_runs_as_written(experiments: Path, tmp_path:
     assert "missing" not in report.stdout
 
 
+def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:
+    for options in ([], ["--compare"], ["--format", "latex"]):
+        made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
+        assert made.returncode == 0, made.stderr
+    published = PROJECT / "tables" / "small"
+    assert {path.name for path in published.iterdir()} == {path.name for path in (tmp_path / "small").iterdir()}
+    for path in published.iterdir():
+        assert (tmp_path / "small" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert (published / "main.md").read_text(encoding="utf-8").split("\n\n")[2].strip() in README
+
+
 def test_every_file_and_option_that_the_readme_names_is_there() -> None:
     for name in re.findall(r"`((?:experiments/)?\w+\.yaml)`", README):
         assert (PROJECT / name).is_file() or (PROJECT / "experiments" / name).is_file(), name

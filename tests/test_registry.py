@@ -152,7 +152,9 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
     table = select_tables(registry, "paper", ["main"], datasets=["hwu64"], methods=["ls", "hs_rau"])["main"]
     assert [[row.method for row in group] for group in table.rows] == [["ls"], ["hs_rau"]]
     assert [column.label for column in table.columns] == ["HWU64"]
+    assert table.caption.endswith("Here: only HWU64.")
     whole = select_tables(registry, "paper", ["main"], methods=["ls"])["main"]
+    assert whole.caption == registry.tables["main"].caption
     assert [column.label for column in whole.columns] == ["TNEWS", "HWU64", "BANKING77", "Average"]
 
 

@@ -58,6 +58,13 @@ def test_a_table_has_the_papers_rows_columns_and_order(registry: Registry, resul
     assert row(made, "hs_rau").cells[0].paper == 56.02
 
 
+def test_a_table_of_one_data_set_names_it(registry: Registry, results: list[Result]) -> None:
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    made = builder.build("main", select_tables(registry, "tiny", ["main"], datasets=["hwu64"])["main"])
+    assert "| Model   |   HWU64 F1 |   HWU64 ECE |" in to_markdown(made)
+    assert r"\multicolumn{2}{c}{HWU64}" in to_latex(made)
+
+
 def test_temperature_scaling_takes_its_view_of_berts_run(registry: Registry) -> None:
     result = made_result(registry, Subject("tnews", "base", "bert"))
     made = grid(registry, [result], "main")

@@ -57,7 +57,7 @@ def narrow(table: Table, profile: Profile, datasets: list[str] | None, methods: 
     """The table with only the rows and columns that the profile offers and that were asked for; None if nothing is
     left.
 
-    A mean column stays only where all that it averages stays.
+    A mean column stays only where all that it averages stays. The caption says which columns are left, if not all.
     """
     wanted = profile.datasets.keys() if datasets is None else profile.datasets.keys() & set(datasets)
     rows = tuple(
@@ -77,7 +77,10 @@ def narrow(table: Table, profile: Profile, datasets: list[str] | None, methods: 
     )
     if not rows or not columns:
         return None
-    return table.model_copy(update={"rows": rows, "columns": columns})
+    caption = table.caption
+    if len(columns) < len(table.columns):
+        caption += f" Here: only {', '.join(column.label for column in columns)}."
+    return table.model_copy(update={"rows": rows, "columns": columns, "caption": caption})
 
 
 def select_tables(

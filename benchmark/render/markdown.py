@@ -13,11 +13,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$^])")
 def to_markdown(grid: Grid, compare: bool = False) -> str:
     """A heading, the caption and a pipe table; headings of column groups stand before each metric."""
     head = ["Model"] + ([""] if compare else [])
-    head += [
-        f"{column.label} {metric}" if len(grid.columns) > 1 else metric
-        for column in grid.columns
-        for metric in column.metrics
-    ]
+    head += [f"{column.label} {metric}" for column in grid.columns for metric in column.metrics]
     body = []
     for group in grid.groups:
         for row in group:
