@@ -81,7 +81,8 @@ def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result) -> Non
     logits = folder.read_logits(result)
     if logits is None:
         raise UserError(f"The logits of {folder.path(result.run)} are damaged; train it again with --redo.")
-    new = [score(view, logits) for view in planned.views if result.view(view) is None]
+    assert result.data is not None, "a successful result has data"
+    new = [score(view, logits, result.data) for view in planned.views if result.view(view) is None]
     folder.save(result.model_copy(update={"views": [*result.views, *new]}))
 
 

@@ -147,7 +147,8 @@ def _views(registry: Registry, subject: Subject) -> tuple[ViewSpec, ...]:
         if (method.head, method.loss) == (own.head, own.loss)
     ]
     plain = views[0].model_copy(update={"calibrator": None})
-    return tuple(dict.fromkeys([plain, plain.model_copy(update={"split": "validation"}), *views]))
+    validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})
+    return tuple(dict.fromkeys([plain, validation, *views]))
 
 
 def _offered(registry: Registry, profile_name: str, subject: Subject) -> bool:

@@ -186,6 +186,8 @@ class ViewSpec(Declared):
     split: Literal["validation", "test"]
     calibrator: TemperatureScaling | None
     ece_bins: Count
+    resamples: Annotated[int, Field(ge=0)]  # of the rows, for comparisons
+    rare_labels: Annotated[int, Field(ge=0)]  # so many of the rarest labels are resampled one by one
 
 
 def canonical(spec: Declared) -> str:

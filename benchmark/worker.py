@@ -95,7 +95,7 @@ class Worker:
             data=data_record,
             encoder=encoder_record(job, loaded),
             training=_training_record(trained, self.device, job.pieces),
-            views=[score(view, logits) for view in job.views],
+            views=[score(view, logits, data_record) for view in job.views],
             environment=self._environment(),
         )
         return result, logits

@@ -7,6 +7,7 @@ from benchmark.registry import Inputs, Registry, Subject, resolve_run, resolve_v
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, identity
 from benchmark.store import (
+    SCHEMA_VERSION,
     CorruptionRecord,
     DataRecord,
     EncoderRecord,
@@ -40,6 +41,21 @@ def made_logits(seed: int, n_labels: int = 6, n: int = 60) -> Logits:
     return Logits(*validation, *test)
 
 
+def made_data(
+    n_labels: int = 6, dataset: str = "tiny_tnews", fingerprint: str = "a" * 64, corruption: float = 0.0
+) -> DataRecord:
+    """Data in which a later label is a rarer one."""
+    return DataRecord(
+        dataset=dataset,
+        origin="generated",
+        fingerprint=fingerprint,
+        label_names=[f"intent_{index}" for index in range(n_labels)],
+        rows={"train": 96, "validation": 40, "test": 60},
+        train_label_counts=list(range(30, 30 - n_labels, -1)),
+        corruption=CorruptionRecord(requested=corruption, train_changed=0, validation_changed=0),
+    )
+
+
 def made_result(
     registry: Registry, subject: Subject, seed: int = 0, inputs: Inputs | None = None, logits: Logits | None = None
 ) -> Result:
@@ -50,20 +66,13 @@ def made_result(
     views = [resolve_view(registry, subject)]
     if subject.method == "bert":
         views.append(resolve_view(registry, Subject(subject.dataset, subject.encoder, "ts", subject.corruption)))
+    data = made_data(n_labels, run.data.dataset, run.data.fingerprint, subject.corruption)
     return Result(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         run_id=identity(run),
         status="success",
         run=run,
-        data=DataRecord(
-            dataset=run.data.dataset,
-            origin="generated",
-            fingerprint=run.data.fingerprint,
-            label_names=[f"intent_{index}" for index in range(n_labels)],
-            rows={"train": 96, "validation": 40, "test": 60},
-            train_label_counts=list(range(30, 30 - n_labels, -1)),
-            corruption=CorruptionRecord(requested=subject.corruption, train_changed=0, validation_changed=0),
-        ),
+        data=data,
         encoder=EncoderRecord(
             encoder=run.encoder.encoder,
             origin="built",
@@ -86,7 +95,7 @@ def made_result(
             peak_device_bytes=None,
             epochs=[EpochRecord(loss=1.0, terms=[1.0] * len(run.loss), entropy=1.0, accuracy=0.5, joined={})],
         ),
-        views=[score(view, logits) for view in views],
+        views=[score(view, logits, data) for view in views],
         environment=describe_environment("made up", None, 1),
     )
 
@@ -100,7 +109,7 @@ def with_scores(result: Result, **scores: float) -> Result:
 def failed_result(run: RunSpec) -> Result:
     """A run that failed."""
     return Result(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         run_id=identity(run),
         status="failed",
         run=run,

@@ -84,7 +84,7 @@ def complete(registry: Registry) -> Result:
 
     result = bert(registry)
     views = decide(registry).views
-    return result.model_copy(update={"views": [score(view, made_logits(0)) for view in views]})
+    return result.model_copy(update={"views": [score(view, made_logits(0), result.data) for view in views]})
 
 
 def test_a_finished_run_is_skipped_and_done_again_only_if_asked(registry: Registry) -> None:

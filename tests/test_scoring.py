@@ -5,15 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.scoring import score
+from benchmark.scoring import score as score_with
 from benchmark.specs import TemperatureScaling, ViewSpec
-from tests.results import made_logits
+from benchmark.store import Logits, ViewRecord
+from tests.results import made_data, made_logits
 
 SCALED = TemperatureScaling(kind="temperature", lowest=0.01, highest=100.0)
 
 
-def view(split: str = "test", calibrator: TemperatureScaling | None = None, ece_bins: int = 10) -> ViewSpec:
-    return ViewSpec(split=split, calibrator=calibrator, ece_bins=ece_bins)
+def view(
+    split: str = "test", calibrator: TemperatureScaling | None = None, ece_bins: int = 10, resamples: int = 20
+) -> ViewSpec:
+    return ViewSpec(split=split, calibrator=calibrator, ece_bins=ece_bins, resamples=resamples, rare_labels=2)
+
+
+def score(view: ViewSpec, logits: Logits) -> ViewRecord:
+    return score_with(view, logits, made_data(logits.test_logits.shape[1]))
 
 
 def test_scoring_is_a_pure_function() -> None:
@@ -75,9 +82,9 @@ def test_labels_without_rows_are_counted_and_score_zero() -> None:
 def test_bin_counts_are_written_into_the_view() -> None:
     ten, twenty = score(view(), made_logits(0)), score(view(ece_bins=20), made_logits(0))
     assert ten.view.ece_bins == 10
-    assert len(twenty.reliability.count) == 20
-    assert ten.view_id != twenty.view_id
     assert ten.scores["ece"] != twenty.scores["ece"]
+    assert len(ten.reliability.count) == len(twenty.reliability.count) == 60
+    assert ten.view_id != twenty.view_id
 
 
 def test_the_share_of_wrong_rows_among_the_sure_ones() -> None:

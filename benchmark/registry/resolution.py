@@ -75,6 +75,8 @@ def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> V
             "split": split,
             "calibrator": None if posthoc is None else registry.methods.calibrators[posthoc],
             "ece_bins": registry.scoring.ece_bins,
+            "resamples": registry.scoring.resamples,
+            "rare_labels": registry.scoring.rare_labels,
         }
     )
 

@@ -1,6 +1,6 @@
 """Grids as LaTeX: booktabs rules, multirow and cmidrule headings, everything escaped."""
 
-from benchmark.render.text import MINUS, MISSING, PLUS_MINUS, TextCell, caption, lines
+from benchmark.render.text import MINUS, MISSING, PLUS_MINUS, WITHIN_NOISE, TextCell, caption, lines
 from benchmark.tables import Grid, GridColumn
 
 _ESCAPES = {
@@ -21,6 +21,7 @@ _ESCAPES = {
     PLUS_MINUS: r"$\pm$",
     MINUS: r"$-$",
     MISSING: "--",
+    WITHIN_NOISE: r"$^{\circ}$",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
 }
@@ -87,4 +88,4 @@ def _head(columns: tuple[GridColumn, ...], n_first: int) -> list[str]:
 
 def _cell(cell: TextCell) -> str:
     text = escape(cell.text)
-    return rf"\textbf{{{text}}}" if cell.bold else text
+    return (rf"\textbf{{{text}}}" if cell.bold else text) + escape(cell.mark)

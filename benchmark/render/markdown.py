@@ -32,4 +32,4 @@ def escape(text: str) -> str:
 
 
 def _cell(cell: TextCell) -> str:
-    return f"**{cell.text}**" if cell.bold else cell.text
+    return (f"**{cell.text}**" if cell.bold else cell.text) + cell.mark

@@ -7,6 +7,7 @@ from benchmark.tables import Cell, Grid, GridRow
 MISSING = "–"
 PLUS_MINUS = "±"
 MINUS = "−"
+WITHIN_NOISE = "°"
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class TextCell:
 
     text: str
     bold: bool = False
+    mark: str = ""  # after the number
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Line:
 
 def lines(row: GridRow, compare: bool) -> list[Line]:
     """The line of a row, or with ``compare`` three: ours, the paper's, the difference."""
-    ours = tuple(TextCell(ours_text(cell), cell.best) for cell in row.cells)
+    ours = tuple(
+        TextCell(ours_text(cell), cell.best, WITHIN_NOISE if cell.lead_within_noise else "") for cell in row.cells
+    )
     if not compare:
         return [Line(row.label, None, ours)]
     return [
@@ -60,6 +64,13 @@ def caption(grid: Grid) -> str:
         listed = ", ".join(str(seed) for seed in grid.seeds)
         parts.append(f"Mean {PLUS_MINUS} sample standard deviation over n = {n} seeds ({listed}).")
     parts.append("Best as printed in bold.")
+    n_leads = sum(cell.lead is not None for cell in grid.cells)
+    if any(cell.lead_within_noise for cell in grid.cells):
+        varied = "test rows and seeds" if n > 1 else "test rows"
+        parts.append(
+            f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
+            f"discoveries over the {n_leads} leads tested here: F1 and ECE)."
+        )
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
         reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))

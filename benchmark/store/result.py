@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmark.specs import RunSpec, ViewSpec, identity
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -97,12 +97,32 @@ class PerLabel(Record):
 
 
 class Reliability(Record):
-    """Bins of the predicted label's confidence; an empty bin has neither mean."""
+    """Sixty equal bins of the predicted label's confidence, which add up to any number of bins that divides 60; an
+    empty bin has neither mean.
+    """
 
     count: list[Whole]
     confidence: list[NotNegative | None]
     accuracy: list[NotNegative | None]
     wrong_above_90: Annotated[float, Field(ge=0, le=1)] | None  # share of wrong rows among those with confidence > 0.9
+
+
+class ResampledLabel(Record):
+    """The scores of one label on each resample."""
+
+    label: Whole
+    f1: list[NotNegative]
+    ece: list[NotNegative]
+
+
+class ResampledScores(Record):
+    """Scores on bootstrap resamples of the rows, to five digits; the same place in two results' lists is the same
+    resample.
+    """
+
+    f1: list[NotNegative]
+    ece: list[NotNegative]
+    rare_labels: list[ResampledLabel]  # the rarest first
 
 
 class ViewRecord(Record):
@@ -118,6 +138,7 @@ class ViewRecord(Record):
     labels_without_rows: Whole
     per_label: PerLabel
     reliability: Reliability
+    resampled: ResampledScores | None
 
     @model_validator(mode="after")
     def _identity_matches(self) -> "ViewRecord":
@@ -159,7 +180,7 @@ class Failure(Record):
 class Result(Record):
     """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     run_id: str
     status: Literal["success", "failed"]
     run: RunSpec

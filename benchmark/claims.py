@@ -1,0 +1,131 @@
+"""Do the paper's claims hold in the results at hand? One verdict each, with our number beside the paper's."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark.declarations import Claim, Comparison, Tolerance
+from benchmark.tables import Cell, Grid, difference
+
+Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
+Outcome = Literal["right", "wrong", "noise", "missing"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim and what became of it. ``ours`` and ``paper``: the difference between the row and the nearest other one
+    in the comparison that decides, as printed; ``interval``: the 95 % interval of ours.
+    """
+
+    name: str
+    says: str
+    place: str
+    verdict: Verdict
+    why: str
+    ours: float | None = None
+    interval: tuple[float, float] | None = None
+    paper: float | None = None
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One comparison: its outcome and the difference to the row that decides it, the sign being that of row - other."""
+
+    outcome: Outcome
+    margin: float  # how far the row is on the claimed side; negative on the other one
+    ours: float | None = None
+    interval: tuple[float, float] | None = None
+    paper: float | None = None
+    text: str = ""
+
+
+def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgement:
+    """The verdict on one claim from the grid of its table.
+
+    *Not reproduced*: some comparison comes out the other way, beyond noise. *Cannot be told*: runs are missing, or a
+    difference is within noise (95 % interval of the paired bootstrap, not corrected for the number of claims).
+    *Direction only*: every difference has the claimed sign, but its size is neither within the tolerance of the
+    paper's nor is the paper's inside the interval. *Reproduced*: otherwise.
+    """
+    compared = [_compare(claim, comparison, grid) for comparison in claim.comparisons]
+    order: list[Outcome] = ["wrong", "missing", "noise", "right"]
+    decisive = min(compared, key=lambda item: (order.index(item.outcome), item.margin))
+    verdict, why = _verdict(claim, decisive, compared, tolerance)
+    return Judgement(
+        name=name,
+        says=claim.says,
+        place=claim.place,
+        verdict=verdict,
+        why=why,
+        ours=decisive.ours,
+        interval=decisive.interval,
+        paper=decisive.paper,
+    )
+
+
+def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], tolerance: Tolerance) -> tuple[Verdict, str]:
+    count = sum(item.outcome == decisive.outcome for item in compared)
+    of_all = f" ({count} of {len(compared)} comparisons)" if len(compared) > 1 else ""
+    if decisive.outcome == "wrong":
+        return "not reproduced", f"{decisive.text} comes out the other way{of_all}"
+    if decisive.outcome == "missing":
+        return "cannot be told", f"{decisive.text} has no result{of_all}"
+    if decisive.outcome == "noise":
+        return "cannot be told", f"{decisive.text} is within noise{of_all}"
+    if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive, tolerance):
+        return "reproduced", decisive.text
+    return "direction only", f"{decisive.text} has another size"
+
+
+def _size_fits(by: float, decisive: _Compared, tolerance: Tolerance) -> bool:
+    assert decisive.ours is not None, "a size is only compared where there is a difference"
+    if abs(abs(decisive.ours) - by) <= max(tolerance.share * by, tolerance.points):
+        return True
+    low, high = sorted(abs(end) for end in decisive.interval or (decisive.ours, decisive.ours))
+    return low <= by <= high
+
+
+def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
+    row = grid.cell(comparison.row, comparison.column, comparison.metric)
+    text = f"{comparison.row} on {comparison.column} {comparison.metric}"
+    others = [grid.cell(key, comparison.column, comparison.metric) for key in comparison.against]
+    known = [
+        (cell, key) for cell, key in zip(others, comparison.against, strict=True) if cell and cell.mean is not None
+    ]
+    if row is None or row.mean is None or len(known) < len(others):
+        return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=text)
+    against = [_against(claim, row, cell, f"{text} against {key}") for cell, key in known]
+    # the nearest other row decides; for "not best" the one that is furthest ahead
+    pick = max if claim.holds == "not_best" else min
+    nearest = pick(against, key=lambda item: item.margin)
+    outcome = nearest.outcome if claim.holds == "not_best" else _worst(item.outcome for item in against)
+    return _Compared(outcome, nearest.margin, nearest.ours, nearest.interval, _paper(claim, row, others), nearest.text)
+
+
+def _against(claim: Claim, row: Cell, other: Cell, text: str) -> _Compared:
+    found = difference(row, other)
+    if found is None:
+        return _Compared("missing", 0.0, text=text)
+    better = 1 if row.better == "higher" else -1
+    side = better if claim.holds == "best" else -better
+    margin = side * found.estimate
+    outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=text)
+
+
+def _worst(outcomes: Iterable[Outcome]) -> Outcome:
+    found = set(outcomes)
+    order: list[Outcome] = ["wrong", "missing", "noise", "right"]
+    return next(outcome for outcome in order if outcome in found)
+
+
+def _paper(claim: Claim, row: Cell | None, others: list[Cell | None]) -> float | None:
+    """The same difference between the paper's numbers."""
+    numbers = [cell.paper for cell in others if cell is not None and cell.paper is not None]
+    if row is None or row.paper is None or len(numbers) < len(others):
+        return None
+    better = 1 if row.better == "higher" else -1
+    side = better if claim.holds == "best" else -better
+    pick = max if claim.holds == "not_best" else min
+    printed = row.paper
+    return pick((printed - number for number in numbers), key=lambda gap: side * gap)

@@ -1,0 +1,18 @@
+"""Tables as grids of cells: means, spreads, counts, what is best, by a lead beyond noise or not, what is missing."""
+
+from benchmark.tables.agreement import agreed_inputs, seeds_at_hand
+from benchmark.tables.best import mark_best
+from benchmark.tables.building import GridBuilder
+from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
+
+__all__ = [
+    "Cell",
+    "Grid",
+    "GridBuilder",
+    "GridColumn",
+    "GridRow",
+    "agreed_inputs",
+    "difference",
+    "mark_best",
+    "seeds_at_hand",
+]

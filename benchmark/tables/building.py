@@ -1,0 +1,176 @@
+"""From a declared table and the results at hand to a grid of cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+
+from benchmark.declarations import Metric, Table, TableRow
+from benchmark.errors import UserError
+from benchmark.plan import Finished
+from benchmark.registry import (
+    CellRequest,
+    Inputs,
+    Part,
+    Registry,
+    Subject,
+    cell_requests,
+    encoder_name,
+    resolve_run,
+    resolve_view,
+    row_key,
+)
+from benchmark.specs import RunSpec
+from benchmark.store import Result, ViewRecord
+from benchmark.tables.best import mark_best
+from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One metric of one run, scaled as printed, and the same under resampled test rows."""
+
+    value: float
+    resampled: Array | None
+    run_id: str
+
+
+class GridBuilder:
+    """Builds the grids of one profile from the results at hand."""
+
+    def __init__(
+        self, registry: Registry, profile_name: str, finished: Finished, inputs: Inputs, seeds: Sequence[int]
+    ) -> None:
+        self.registry = registry
+        self.profile_name = profile_name
+        self.profile = registry.profile(profile_name)
+        self.finished = finished
+        self.inputs = inputs
+        self.seeds = tuple(seeds)
+        self._runs: dict[tuple[Subject, int], RunSpec] = {}
+
+    def build(self, name: str, table: Table) -> Grid:
+        """The grid of one table. A cell without a result is missing; a mean over others is missing where one of them
+        is.
+        """
+        groups = [[self._row(name, table, row) for row in group] for group in table.rows]
+        return Grid(
+            name=name,
+            number=table.number,
+            caption=table.caption,
+            note=self.profile.note,
+            seeds=self.seeds,
+            columns=tuple(
+                GridColumn(
+                    column.label,
+                    tuple(self.registry.metrics[metric].label for metric in column.metrics),
+                    tuple(column.metrics),
+                )
+                for column in table.columns
+            ),
+            groups=mark_best(groups, per_group=table.best_in == "row_group"),
+        )
+
+    def _row(self, name: str, table: Table, row: TableRow) -> GridRow:
+        key = row_key(row.method, row.encoder)
+        paper = self.registry.paper.get(name, {}).get(key, {})
+        cells = []
+        for column, requests in cell_requests(self.registry, table, row):
+            printed = paper.get(column.label, {})
+            cells += [replace(self._cell(request), paper=printed.get(request.metric)) for request in requests]
+        return GridRow(self._label(row), key, tuple(cells))
+
+    def _label(self, row: TableRow) -> str:
+        if row.label is not None:
+            return row.label
+        if row.encoder != "base":
+            dataset = next(iter(self.profile.datasets))
+            encoder = encoder_name(self.profile, Subject(dataset, row.encoder, row.method))
+            return self.registry.encoders[encoder].label if encoder else row.encoder
+        return self.registry.methods.methods[row.method].label
+
+    def _cell(self, request: CellRequest) -> Cell:
+        metric = self.registry.metrics[request.metric]
+        found: dict[int, list[_Value]] = {}
+        reasons = []
+        for seed in self.seeds:
+            values = [self._value(part, metric, seed) for part in request.parts]
+            missing = [value for value in values if isinstance(value, str)]
+            reasons += missing
+            if not missing:
+                found[seed] = [value for value in values if isinstance(value, _Value)]
+        return Cell(
+            values=tuple(fmean(part.value for part in parts) for parts in found.values()),
+            expected=len(self.seeds),
+            decimals=request.decimals,
+            better=metric.better,
+            seeds=tuple(found),
+            resampled=_mean_of_parts(list(found.values())),
+            sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
+            why_missing=reasons[0] if reasons else None,
+        )
+
+    def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
+        """The value of one run, or why there is none."""
+        result = self._result(part.subject, seed)
+        if isinstance(result, str):
+            return result
+        view = result.view(resolve_view(self.registry, part.subject))
+        if view is None:
+            return "not scored yet; benchmark.run does it"
+        if part.rarest is None:
+            if metric.score not in view.scores:
+                raise UserError(
+                    f'experiments/metrics.yaml: there is no score "{metric.score}"; known: {", ".join(view.scores)}.'
+                )
+            return _Value(
+                metric.scale * view.scores[metric.score], _scaled(metric, _resampled(view, metric.score)), result.run_id
+            )
+        assert result.data is not None, "a successful result has data"
+        label = result.data.rarest(part.rarest)
+        per_label = view.per_label.model_dump().get(metric.score)
+        if label is None or per_label is None:
+            return "there is no such value for one label"
+        resampled = _scaled(metric, _resampled(view, metric.score, label))
+        return _Value(metric.scale * per_label[label], resampled, result.run_id)
+
+    def _result(self, subject: Subject, seed: int) -> Result | str:
+        if subject.dataset not in self.profile.datasets or encoder_name(self.profile, subject) is None:
+            return f"not in profile {self.profile_name}"
+        key = (subject, seed)
+        if key not in self._runs:
+            self._runs[key] = resolve_run(self.registry, self.profile_name, subject, seed, self.inputs)
+        result = self.finished.find(self._runs[key])
+        if result is None:
+            return "no result"
+        if result.status == "failed":
+            return f"the run failed ({result.failure.kind if result.failure else 'unknown'})"
+        return result
+
+
+def _resampled(view: ViewRecord, score: str, label: int | None = None) -> list[float] | None:
+    """A score, of one label or of all, on the resamples; None where it was not resampled."""
+    if view.resampled is None or score not in {"f1", "ece"}:
+        return None
+    if label is None:
+        return view.resampled.f1 if score == "f1" else view.resampled.ece
+    rare = next((rare for rare in view.resampled.rare_labels if rare.label == label), None)
+    if rare is None:
+        return None
+    return rare.f1 if score == "f1" else rare.ece
+
+
+def _scaled(metric: Metric, values: list[float] | None) -> Array | None:
+    return None if values is None else metric.scale * np.array(values)
+
+
+def _mean_of_parts(seeds: list[list[_Value]]) -> Array | None:
+    """Shape (seeds, resamples), the mean over the parts of a cell; None where any part was not resampled."""
+    rows = []
+    for parts in seeds:
+        resampled = [part.resampled for part in parts if part.resampled is not None]
+        if len(resampled) < len(parts):
+            return None
+        rows.append(np.mean(resampled, axis=0))
+    return np.array(rows) if rows else None

@@ -1,0 +1,103 @@
+"""A table as cells, before it is rendered."""
+
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from numpy.typing import NDArray
+
+from benchmark.significance import Difference, paired_difference
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric over seeds. ``values`` are scaled as printed (percent), one a seed that has a result."""
+
+    values: tuple[float, ...]
+    expected: int
+    decimals: int
+    better: str
+    seeds: tuple[int, ...] = ()  # those of the values
+    resampled: Array | None = field(default=None, compare=False, repr=False)  # (seeds, resamples), as printed
+    sources: tuple[str, ...] = ()  # run ids behind the values
+    why_missing: str | None = None
+    best: bool = False
+    lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
+    lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
+    paper: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over the seeds found; None for none."""
+        return fmean(self.values) if self.values else None
+
+    @property
+    def deviation(self) -> float | None:
+        """The sample standard deviation (n - 1); None for fewer than two seeds."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def partial(self) -> bool:
+        """Whether some but not all of the expected seeds have a result."""
+        return 0 < len(self.values) < self.expected
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A row of cells with the label that it shows and the key that the paper's numbers have for it."""
+
+    label: str
+    key: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class GridColumn:
+    """A heading over one or more metrics, each with the label that it shows and its name in the registry."""
+
+    label: str
+    metrics: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table ready to be rendered. ``groups`` are rows with a rule between groups; cells run through all columns'
+    metrics.
+    """
+
+    name: str
+    number: str
+    caption: str
+    note: str | None
+    seeds: tuple[int, ...]
+    columns: tuple[GridColumn, ...]
+    groups: tuple[tuple[GridRow, ...], ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for group in self.groups for row in group for cell in row.cells]
+
+    def cell(self, row_key: str, column_label: str, metric: str) -> Cell | None:
+        """The cell of a row (by its key), a group of columns (by its label) and a metric (by its name)."""
+        places = [(column.label, name) for column in self.columns for name in column.names]
+        rows = {row.key: row for group in self.groups for row in group}
+        if row_key not in rows or (column_label, metric) not in places:
+            return None
+        return rows[row_key].cells[places.index((column_label, metric))]
+
+
+def difference(first: Cell, second: Cell) -> Difference | None:
+    """``first - second`` over the seeds that both have; None where there is none, or either was not resampled."""
+    shared = [seed for seed in first.seeds if seed in second.seeds]
+    if not shared or first.resampled is None or second.resampled is None:
+        return None
+    ours, theirs = ([cell.seeds.index(seed) for seed in shared] for cell in (first, second))
+    return paired_difference(
+        [first.values[index] for index in ours],
+        [second.values[index] for index in theirs],
+        first.resampled[ours],
+        second.resampled[theirs],
+    )

@@ -1,0 +1,107 @@
+"""Differences between methods and their noise, against known distributions, hand-made cases and plain loops."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark import metrics
+from benchmark.resampling import resampled_scores
+from benchmark.significance import false_discoveries_controlled, paired_difference
+
+
+def some_scores(n: int = 200, n_labels: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, n_labels, n)
+    logits = generator.normal(size=(n, n_labels))
+    logits[np.arange(n), labels] += 1
+    probabilities = metrics.softmax(logits)
+    return probabilities, labels, probabilities.argmax(axis=1)
+
+
+def drawn_rows(labels: np.ndarray, n_resamples: int) -> np.ndarray:
+    """The rows of each resample, found again by scoring rows that can be told apart."""
+    import hashlib
+
+    digest = hashlib.sha256(labels.astype("<i8").tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big")).integers(
+        0, len(labels), size=(n_resamples, len(labels))
+    )
+
+
+def test_resampled_scores_are_those_of_the_metrics_on_the_drawn_rows() -> None:
+    probabilities, labels, predictions = some_scores()
+    found = resampled_scores(probabilities, labels, predictions, 10, 7)
+    for index, rows in enumerate(drawn_rows(labels, 7)):
+        scores = metrics.classification_scores(labels[rows], predictions[rows], 5)
+        ece = metrics.classwise_ece(probabilities[rows], labels[rows], 10)
+        assert found.f1[index] == pytest.approx(scores["f1"])
+        assert found.ece[index] == pytest.approx(ece.sum())
+        np.testing.assert_allclose(found.label_f1[index], scores["per_label"]["f1"])
+        np.testing.assert_allclose(found.label_ece[index], ece)
+
+
+def test_the_draws_do_not_depend_on_how_many_are_held_at_once(monkeypatch) -> None:
+    whole = resampled_scores(*some_scores(), 10, 6)
+    monkeypatch.setattr("benchmark.resampling._WEIGHTS_AT_ONCE", 450)  # two resamples of 200 rows
+    np.testing.assert_array_equal(resampled_scores(*some_scores(), 10, 6).ece, whole.ece)
+
+
+def test_a_label_that_no_row_bears_scores_nothing_and_breaks_nothing() -> None:
+    probabilities = np.full((4, 3), 1 / 3)
+    found = resampled_scores(probabilities, np.array([0, 0, 1, 1]), np.zeros(4, dtype=int), 10, 5)
+    assert (found.label_f1[:, 2] == 0).all()
+    assert np.isfinite(found.ece).all()
+
+
+def test_one_row_is_always_the_row_itself() -> None:
+    found = resampled_scores(np.array([[0.7, 0.3]]), np.array([0]), np.array([0]), 10, 3)
+    assert found.f1.tolist() == [0.5, 0.5, 0.5]
+    np.testing.assert_allclose(found.ece, 0.6)
+
+
+def test_a_paired_difference_of_means_has_the_textbooks_error() -> None:
+    """On plain means the standard error is known: that of the paired t-test, up to the bootstrap's own noise."""
+    generator = np.random.default_rng(0)
+    common = generator.normal(size=400)
+    first, second = common + generator.normal(size=400) / 5 + 0.02, common + generator.normal(size=400) / 5
+    rows = generator.integers(0, 400, size=(2000, 400))
+    found = paired_difference(
+        [first.mean()], [second.mean()], first[rows].mean(axis=1)[None], second[rows].mean(axis=1)[None]
+    )
+    test = stats.ttest_rel(first, second)
+    low, high = test.confidence_interval()
+    assert found.estimate == pytest.approx(first.mean() - second.mean())
+    assert found.low == pytest.approx(low, abs=0.002)
+    assert found.high == pytest.approx(high, abs=0.002)
+    assert found.p_value == pytest.approx(test.pvalue, rel=0.15)
+
+
+@pytest.mark.parametrize("gaps", [[1.0, 3.0], [1.0, 2.0, 6.0], [0.0, 1.0, 2.0, 3.0, 9.0]])
+def test_the_spread_over_seeds_is_not_underestimated(gaps: list[float]) -> None:
+    """Rows that change nothing: what is left is the standard error of a mean over seeds, s / sqrt(S)."""
+    still = np.repeat(np.array(gaps)[:, None], 20_000, axis=1)
+    found = paired_difference(gaps, [0.0] * len(gaps), still, np.zeros_like(still))
+    assert found.estimate == pytest.approx(np.mean(gaps))
+    assert found.standard_error == pytest.approx(stats.sem(gaps), rel=0.03)
+
+
+def test_no_difference_at_all_is_noise_and_a_constant_one_is_not() -> None:
+    same = np.random.default_rng(0).normal(size=(1, 50))
+    assert paired_difference([1.0], [1.0], same, same).p_value == 1.0
+    shifted = paired_difference([1.0], [0.5], np.full((1, 50), 1.0), np.full((1, 50), 0.5))
+    assert shifted.p_value == 0.0
+    assert not shifted.within_noise
+    assert (shifted.low, shifted.high) == (0.5, 0.5)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"\(S, B\)"):
+        paired_difference([1.0, 2.0], [1.0, 2.0], np.zeros((1, 5)), np.zeros((1, 5)))
+    with pytest.raises(ValueError, match=r"\(S, B\)"):
+        paired_difference([], [], np.zeros((0, 5)), np.zeros((0, 5)))
+
+
+def test_many_comparisons_raise_the_p_values() -> None:
+    """Benjamini and Hochberg by hand: sorted p times m over rank, made monotone from the top."""
+    assert false_discoveries_controlled([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.04, 0.04])
+    assert false_discoveries_controlled([]).tolist() == []
