@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmark.declarations import Claim, Comparison, Tolerance
-from benchmark.tables import Cell, Grid, difference
+from benchmark.tables import Cell, Grid, GridBuilder, difference
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["right", "wrong", "noise", "missing"]
@@ -39,6 +39,16 @@ class _Compared:
     text: str = ""
 
 
+def judge_all(builder: GridBuilder) -> list[Judgement]:
+    """A verdict on each claim of the registry, from the results that the builder knows."""
+    registry = builder.registry
+    grids = {
+        table: builder.build(table, registry.tables[table])
+        for table in dict.fromkeys(claim.table for claim in registry.claims.values())
+    }
+    return [judge(name, claim, grids[claim.table], registry.tolerance) for name, claim in registry.claims.items()]
+
+
 def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgement:
     """The verdict on one claim from the grid of its table.
 
@@ -69,7 +79,7 @@ def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], toler
     if decisive.outcome == "wrong":
         return "not reproduced", f"{decisive.text} comes out the other way{of_all}"
     if decisive.outcome == "missing":
-        return "cannot be told", f"{decisive.text} has no result{of_all}"
+        return "cannot be told", f"missing: {decisive.text}{of_all}"
     if decisive.outcome == "noise":
         return "cannot be told", f"{decisive.text} is within noise{of_all}"
     if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive, tolerance):
@@ -87,14 +97,16 @@ def _size_fits(by: float, decisive: _Compared, tolerance: Tolerance) -> bool:
 
 def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     row = grid.cell(comparison.row, comparison.column, comparison.metric)
-    text = f"{comparison.row} on {comparison.column} {comparison.metric}"
+    labels = {row.key: row.label for group in grid.groups for row in group}
+    cell_name = f"{comparison.column} {comparison.metric.upper()}"
+    text = f"{cell_name}: {labels.get(comparison.row, comparison.row)}"
     others = [grid.cell(key, comparison.column, comparison.metric) for key in comparison.against]
     known = [
         (cell, key) for cell, key in zip(others, comparison.against, strict=True) if cell and cell.mean is not None
     ]
     if row is None or row.mean is None or len(known) < len(others):
-        return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=text)
-    against = [_against(claim, row, cell, f"{text} against {key}") for cell, key in known]
+        return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=f"{text} ({_why([row, *others])})")
+    against = [_against(claim, row, cell, f"{text} against {labels.get(key, key)}") for cell, key in known]
     # the nearest other row decides; for "not best" the one that is furthest ahead
     pick = max if claim.holds == "not_best" else min
     nearest = pick(against, key=lambda item: item.margin)
@@ -111,6 +123,11 @@ def _against(claim: Claim, row: Cell, other: Cell, text: str) -> _Compared:
     margin = side * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=text)
+
+
+def _why(cells: list[Cell | None]) -> str:
+    reasons = ["not in this table" if cell is None else cell.why_missing for cell in cells if not cell or not cell.mean]
+    return reasons[0] or "no result"
 
 
 def _worst(outcomes: Iterable[Outcome]) -> Outcome:

@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from benchmark.claims import judge_all
 from benchmark.commandline import (
     DONE,
     add_common_options,
@@ -19,7 +20,15 @@ from benchmark.errors import UserError
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, load_registry, select_tables
-from benchmark.render import to_csv, to_document, to_latex, to_markdown
+from benchmark.render import (
+    claims_to_latex,
+    claims_to_markdown,
+    seeds_in_words,
+    to_csv,
+    to_document,
+    to_latex,
+    to_markdown,
+)
 from benchmark.schedule.devices import find_devices
 from benchmark.store import Result, ResultFolder
 from benchmark.tables import Grid, GridBuilder, agreed_inputs, seeds_at_hand
@@ -40,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
     )
+    parser.add_argument("--claims", action="store_true", help="instead of tables: do the paper's claims hold here?")
     parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
     parser.add_argument(
         "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
@@ -65,6 +75,8 @@ def _command(arguments: argparse.Namespace) -> int:
     )
     if arguments.format == "csv":
         texts = {"scores.csv": to_csv(result for result in results if result.run.seed in chosen_seeds)}
+    elif arguments.claims:
+        texts = _claims(builder, arguments.format)
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         texts = _render(grids, arguments.format, arguments.compare)
@@ -82,6 +94,15 @@ def _render(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
         return {f"{grid.name}{ending}.md": to_markdown(grid, compare) for grid in grids}
     texts = {f"{grid.name}{ending}.tex": to_latex(grid, compare) for grid in grids}
     return texts | {f"tables{ending}.tex": to_document(list(texts.values()))}
+
+
+def _claims(builder: GridBuilder, markup: str) -> dict[str, str]:
+    """The verdicts, from the whole tables, also those of which the profile has a part."""
+    judgements = judge_all(builder)
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds)]))
+    if markup == "latex":
+        return {"claims.tex": claims_to_latex(judgements, note)}
+    return {"claims.md": claims_to_markdown(judgements, note)}
 
 
 def _inputs(registry: Registry, results: list[Result], arguments: argparse.Namespace) -> Inputs:

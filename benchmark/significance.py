@@ -13,6 +13,8 @@ LEVEL = 0.05
 # The quantile of the normal distribution that leaves LEVEL / 2 above it.
 _QUANTILE = 1.959963984540054
 _DRAW_SEED = 20220222
+# Resampled scores are stored to five digits; a difference below that is none.
+_RESOLUTION = 1e-5
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,11 @@ def paired_difference(
     resampled = np.asarray(first_resampled, dtype=float) - np.asarray(second_resampled, dtype=float)
     if gaps.ndim != 1 or resampled.ndim != 2 or len(gaps) != len(resampled) or 0 in resampled.shape:
         raise ValueError(f"shapes (S,) and (S, B) are needed, not {gaps.shape} and {resampled.shape}")
-    return _from_draws(float(gaps.mean()), _mean_over_drawn_seeds(resampled))
+    estimate = float(gaps.mean())
+    size = max(float(np.abs(first).max()), float(np.abs(second).max()))
+    if abs(estimate) <= _RESOLUTION * size:
+        estimate = 0.0
+    return _from_draws(estimate, _mean_over_drawn_seeds(resampled))
 
 
 def false_discoveries_controlled(p_values: Sequence[float]) -> NDArray[Any]:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmark.errors import UserError
@@ -13,7 +14,17 @@ from benchmark.render import to_document, to_latex, to_markdown
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
 from benchmark.store import Result
-from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow, agreed_inputs, mark_best, seeds_at_hand
+from benchmark.tables import (
+    Cell,
+    Grid,
+    GridBuilder,
+    GridColumn,
+    GridRow,
+    agreed_inputs,
+    difference,
+    mark_best,
+    seeds_at_hand,
+)
 from tests.results import failed_result, made_result, tiny_inputs, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
@@ -174,6 +185,41 @@ def test_encoders_are_compared_within_their_pair(registry: Registry) -> None:
     assert [group[1].label for group in table.groups] == ["+ HS-RAU"] * 3
 
 
+def resampled_cell(value: float, draws: np.ndarray) -> Cell:
+    return Cell((value,), 1, 2, "higher", seeds=(0,), resampled=value + draws[None])
+
+
+def test_a_lead_within_noise_is_marked() -> None:
+    """First column: a clear lead over the runner-up; second: one within noise; third: two best, so no lead."""
+    draws = np.random.default_rng(0).normal(size=(3, 300))
+    still = np.zeros(300)
+    leader = GridRow("A", "a", (resampled_cell(80, draws[0]), resampled_cell(80, draws[0]), resampled_cell(80, still)))
+    second = GridRow("B", "b", (resampled_cell(70, draws[1]), resampled_cell(79, draws[1]), resampled_cell(80, still)))
+    third = GridRow("C", "c", (resampled_cell(60, draws[2]), resampled_cell(60, draws[2]), resampled_cell(60, still)))
+    groups = mark_best([[second, leader, third]], per_group=False)
+    marked = {row.key: row.cells for row in groups[0]}
+    assert [cell.lead_within_noise for cell in marked["a"]] == [False, True, False]
+    assert [cell.lead is not None for cell in marked["a"]] == [True, True, False]
+    assert marked["a"][1].lead.estimate == pytest.approx(1.0)
+    assert not any(cell.lead_within_noise for cell in marked["b"] + marked["c"])
+    columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("X", "Y", "Z"))
+    made = Grid("t", "1", "Caption.", None, (0,), columns, groups)
+    markdown = to_markdown(made)
+    assert "| A       | **80.00** | **80.00**° | **80.00** |" in markdown
+    assert "° The lead over the runner-up is within noise" in markdown
+    assert "over the 2 leads tested here" in markdown
+    assert r"\textbf{80.00}$^{\circ}$" in to_latex(made)
+
+
+def test_seeds_are_paired_by_number(registry: Registry) -> None:
+    first = grid(registry, seeds_of(registry, {0: 0.80, 1: 0.90}), "main", seeds=(0, 1, 2)).cell("bert", "TNEWS", "f1")
+    second = grid(registry, seeds_of(registry, {1: 0.85, 2: 0.10}), "main", seeds=(0, 1, 2)).cell("bert", "TNEWS", "f1")
+    assert first.seeds == (0, 1)
+    assert difference(first, second).estimate == pytest.approx(5.0)  # seed 1 alone: 90 - 85
+    alone = grid(registry, seeds_of(registry, {5: 0.5}), "main", seeds=(5,)).cell("bert", "TNEWS", "f1")
+    assert difference(first, alone) is None
+
+
 def test_rendering_beside_the_papers_numbers(registry: Registry, results: list[Result]) -> None:
     made = grid(registry, results, "main")
     markdown = to_markdown(made, compare=True)
@@ -229,7 +275,7 @@ NAMES = ["my_data&co", "50%", "reverted_card_payment?", r"a{b}~^\#$", "<b>x</b>"
 
 def named_grid(names: list[str]) -> Grid:
     rows = tuple(GridRow(name, name, tuple(cells([1.0, 2.0], "higher"))) for name in names)
-    columns = (GridColumn(names[0], ("F1",)), GridColumn(names[1], (names[2],)))
+    columns = (GridColumn(names[0], ("F1",), ("f1",)), GridColumn(names[1], (names[2],), ("x",)))
     return Grid("names_table", "1", f"Caption with {' '.join(names)}", None, (0,), columns, (rows,))
 
 

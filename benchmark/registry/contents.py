@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from benchmark.declarations import Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table
+from benchmark.declarations import Claim, Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table, Tolerance
 from benchmark.errors import UserError, nearest
 
 Entry = TypeVar("Entry")
@@ -21,6 +21,8 @@ class Registry:
     tables: dict[str, Table]
     profiles: dict[str, Profile]
     paper: dict[str, dict[str, dict[str, dict[str, float]]]]
+    claims: dict[str, Claim]
+    tolerance: Tolerance
 
     def profile(self, name: str) -> Profile:
         """The profile of that name; UserError with the nearest name if there is none."""

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from benchmark.declarations import (
+    ClaimsFile,
     Dataset,
     Encoder,
     MethodsFile,
@@ -52,7 +53,7 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
     one), wrong type, a value out of range, a number that YAML reads as text.
     """
     files = [_File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()]
-    datasets, encoders, methods, metrics, tables, profiles, paper = (file.content for file in files)
+    datasets, encoders, methods, metrics, tables, profiles, paper, claims = (file.content for file in files)
     registry = Registry(
         datasets.datasets,
         encoders.encoders,
@@ -62,6 +63,8 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
         tables.tables,
         profiles.profiles,
         paper.tables,
+        claims.claims,
+        claims.tolerance,
     )
     by_name = {file.path.stem: file for file in files}
     mistakes = wrong_references(registry, lambda file, at: by_name[file].place(at))
@@ -78,6 +81,7 @@ _MODELS: dict[str, type[Declared]] = {
     "tables": _TablesFile,
     "profiles": _ProfilesFile,
     "paper": _PaperFile,
+    "claims": ClaimsFile,
 }
 
 

@@ -19,6 +19,7 @@ def wrong_references(registry: Registry, place: Place) -> list[str]:
     _check_tables(registry, check)
     _check_profiles(registry, check)
     _check_paper(registry, check)
+    _check_claims(registry, check)
     return check.mistakes
 
 
@@ -121,3 +122,21 @@ def _check_paper(registry: Registry, check: References) -> None:
                     for metric in values:
                         here = (*at, row, label, metric)
                         check.named("paper", here, metric, columns[label].metrics, "metric in this column")
+
+
+def _check_claims(registry: Registry, check: References) -> None:
+    for name, claim in registry.claims.items():
+        at = ("claims", name)
+        if not check.named("claims", (*at, "table"), claim.table, registry.tables, "table"):
+            continue
+        table = registry.tables[claim.table]
+        rows = [row_key(row.method, row.encoder) for group in table.rows for row in group]
+        columns = {column.label: column for column in table.columns}
+        for index, comparison in enumerate(claim.comparisons):
+            here = (*at, "comparisons", index)
+            for number, row in enumerate([comparison.row, *comparison.against]):
+                place = (*here, "row") if number == 0 else (*here, "against", number - 1)
+                check.named("claims", place, row, rows, f"row in table {claim.table}")
+            if check.named("claims", (*here, "column"), comparison.column, columns, f"column in table {claim.table}"):
+                known = columns[comparison.column].metrics
+                check.named("claims", (*here, "metric"), comparison.metric, known, "metric in this column")

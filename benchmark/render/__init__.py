@@ -1,7 +1,17 @@
-"""Grids as Markdown and LaTeX, scores as CSV."""
+"""Grids and verdicts as Markdown and LaTeX, scores as CSV."""
 
+from benchmark.render.claims import claims_to_latex, claims_to_markdown
 from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
+from benchmark.render.text import seeds_in_words
 
-__all__ = ["to_csv", "to_document", "to_latex", "to_markdown"]
+__all__ = [
+    "claims_to_latex",
+    "claims_to_markdown",
+    "seeds_in_words",
+    "to_csv",
+    "to_document",
+    "to_latex",
+    "to_markdown",
+]

@@ -1,5 +1,6 @@
 """A grid as lines of text cells, before any markup: shared by Markdown and LaTeX."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.tables import Cell, Grid, GridRow
@@ -59,10 +60,9 @@ def caption(grid: Grid) -> str:
         parts.append(grid.note)
     n = len(grid.seeds)
     if n == 1:
-        parts.append(f"One seed ({grid.seeds[0]}).")
+        parts.append(seeds_in_words(grid.seeds))
     elif n > 1:
-        listed = ", ".join(str(seed) for seed in grid.seeds)
-        parts.append(f"Mean {PLUS_MINUS} sample standard deviation over n = {n} seeds ({listed}).")
+        parts.append(f"Mean {PLUS_MINUS} sample standard deviation over {seeds_in_words(grid.seeds)}")
     parts.append("Best as printed in bold.")
     n_leads = sum(cell.lead is not None for cell in grid.cells)
     if any(cell.lead_within_noise for cell in grid.cells):
@@ -78,6 +78,15 @@ def caption(grid: Grid) -> str:
     if any(cell.partial for cell in grid.cells):
         parts.append("(n=...) fewer seeds than the others.")
     return " ".join(parts)
+
+
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """How many seeds and which; nothing for none."""
+    if not seeds:
+        return ""
+    if len(seeds) == 1:
+        return f"One seed ({seeds[0]})."
+    return f"n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)})."
 
 
 def _number(value: float | None, decimals: int) -> str:

@@ -1,0 +1,45 @@
+"""The shape of the entries in ``experiments/``."""
+
+from benchmark.declarations.claims import Claim, ClaimsFile, Comparison, Tolerance
+from benchmark.declarations.data_sets import (
+    Dataset,
+    Download,
+    ExpectedSizes,
+    FileSource,
+    GeneratedSource,
+    HubDownload,
+    Publisher,
+    ValidationRows,
+)
+from benchmark.declarations.encoders import BuiltSource, Encoder, EncoderSize, PretrainedSource
+from benchmark.declarations.methods import Method, MethodsFile, Metric, MetricsFile, Scoring
+from benchmark.declarations.tables import Profile, Table, TableColumn, TableRow, TrainingRule
+
+__all__ = [
+    "BuiltSource",
+    "Claim",
+    "ClaimsFile",
+    "Comparison",
+    "Dataset",
+    "Download",
+    "Encoder",
+    "EncoderSize",
+    "ExpectedSizes",
+    "FileSource",
+    "GeneratedSource",
+    "HubDownload",
+    "Method",
+    "MethodsFile",
+    "Metric",
+    "MetricsFile",
+    "PretrainedSource",
+    "Profile",
+    "Publisher",
+    "Scoring",
+    "Table",
+    "TableColumn",
+    "TableRow",
+    "Tolerance",
+    "TrainingRule",
+    "ValidationRows",
+]

@@ -1,0 +1,103 @@
+"""The shape of data sets in ``experiments/``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from benchmark.declarations.texts import Below, HubId, Text
+from benchmark.specs import Count, Declared, Items, Pair, Positive, Seed, Share
+
+
+class FileSource(Declared):
+    """Text files in the publisher's own layout, below a folder of that name in the data folder."""
+
+    kind: Literal["files"]
+    folder: Below
+    format: Literal["csv", "json_lines", "parquet"]
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    train: Items[Below] = Field(min_length=1)  # file names or glob patterns
+    validation: Items[Below] = Field(default=())
+    test: Items[Below] = Field(min_length=1)
+    text: Text  # the column or key of the text
+    intent: Items[Text] = Field(min_length=1)  # of the label; several are joined by "_"
+
+
+class GeneratedSource(Declared):
+    """A corpus made on the spot from a seed; what each setting does stands in ``data.generated``."""
+
+    kind: Literal["generated"]
+    labels: Annotated[int, Field(ge=2)]
+    rows: dict[Literal["train", "validation", "test"], Count]
+    label_shares: Items[Positive] | None = Field(default=None)
+    words_per_text: Pair[Count]
+    vocabulary: Count
+    keywords_per_label: Count
+    keyword_share: Share
+    neighbour_share: Share
+    confusion: Share
+    seed: Seed
+
+
+class ValidationRows(Declared):
+    """How many training rows are held out for validation, drawn once from a seed of their own."""
+
+    rows: Count
+    seed: Seed
+
+
+class ExpectedSizes(Declared):
+    """Rows a split and labels that the files must have."""
+
+    train: Count
+    validation: Count
+    test: Count
+    labels: Count
+
+
+class Download(Declared):
+    """One file of the publisher. ``files``: what to take out of an archive (pattern: target folder or file name)."""
+
+    url: Annotated[str, Field(pattern=r"^https?://")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    save_as: Below | None = None
+    members: dict[Text, Below] | None = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "Download":
+        if (self.save_as is None) == (self.members is None):
+            raise PydanticCustomError("target", 'say either "save_as" (a plain file) or "members" (of a zip archive)')
+        return self
+
+
+class HubDownload(Declared):
+    """One split of a data set of the hub, saved as a Parquet file."""
+
+    id: HubId
+    revision: Text
+    config: Text | None = None
+    split: Text
+    save_as: Below
+
+
+class Publisher(Declared):
+    """Who published a data set, under what terms, and where its files are: at addresses, or on the hub."""
+
+    name: Text
+    homepage: Text
+    licence: Text
+    downloads: Items[Download] = Field(default=())
+    hub: Items[HubDownload] = Field(default=())
+
+
+class Dataset(Declared):
+    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted"."""
+
+    label: Text
+    source: Annotated[FileSource | GeneratedSource, Field(discriminator="kind")]
+    labels: Literal["sorted"] | dict[Text, Text] = "sorted"
+    validation: ValidationRows | None = None
+    expected: ExpectedSizes | None = None
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    tokens_per_text: Positive  # for time estimates only
+    publisher: Publisher | None = None

@@ -1,0 +1,76 @@
+"""The shape of tables and profiles in ``experiments/``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from benchmark.declarations.texts import Text
+from benchmark.specs import Count, Declared, Items, Name, NotNegative, Pair, Positive, Seed, Share
+
+
+class TableRow(Declared):
+    """One row: a method, on the encoder of a role (the base encoder unless said)."""
+
+    method: Name
+    encoder: Name = "base"
+    label: Text | None = None
+
+
+class TableColumn(Declared):
+    """A group of columns: what is looked at, and by which metrics; or the mean over other groups, named by label."""
+
+    label: Text
+    metrics: Items[Name] = Field(min_length=1)
+    dataset: Name | None = None
+    corruption: Share = 0.0
+    rarest: Count | None = None  # the label of that rank by training count, 1 the rarest
+    mean_over: Items[Text] = Field(default=())
+    decimals: dict[Name, Annotated[int, Field(ge=0, le=6)]] = Field(default={})
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "TableColumn":
+        if (self.dataset is None) == (not self.mean_over):
+            raise PydanticCustomError("column", 'say either "dataset" or "mean_over" (labels of other columns)')
+        return self
+
+
+class Table(Declared):
+    """Rows in groups (a rule between them), columns in groups. ``best_in``: where the best value is looked for."""
+
+    number: Text  # in the paper
+    caption: Text
+    rows: Items[Items[TableRow]] = Field(min_length=1)
+    columns: Items[TableColumn] = Field(min_length=1)
+    best_in: Literal["column", "row_group"] = "column"
+
+
+class TrainingRule(Declared):
+    """Settings for the runs that it names; what it does not name it holds for; a later rule has the last word."""
+
+    dataset: Name | None = None
+    encoder: Name | None = None
+    method: Name | None = None
+    corruption: Share | None = None
+    max_length: Annotated[int, Field(ge=3)] | None = None
+    learning_rate: Positive | None = None
+    weight_decay: NotNegative | None = None
+    betas: Pair[Share] | None = Field(default=None)
+    epsilon: Positive | None = None
+    batch_size: Count | None = None
+    epochs: Count | None = None
+    warmup_share: Share | None = None
+    decay: Literal["linear", "none"] | None = None
+    max_gradient_norm: Positive | Literal["none"] | None = None
+    precision: Literal["auto", "float32", "bfloat16"] | None = None
+
+
+class Profile(Declared):
+    """Which data sets, encoders and settings stand behind the tables' names. ``note`` goes into every caption."""
+
+    description: Text
+    note: Text | None = None
+    seeds: Items[Seed] = Field(min_length=1)
+    datasets: dict[Name, Name]
+    encoders: dict[Name, Name | dict[Name, Name]]  # role: encoder, or role: {data set: encoder}
+    training: Items[TrainingRule] = Field(min_length=1)

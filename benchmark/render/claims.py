@@ -1,0 +1,76 @@
+"""Verdicts on the paper's claims as Markdown and LaTeX."""
+
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from benchmark.claims import Judgement
+from benchmark.render import latex, markdown
+from benchmark.render.text import MINUS, MISSING
+
+VERDICTS = ("reproduced", "direction only", "not reproduced", "cannot be told")
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """How many claims have which verdict, in one line."""
+    counts = [(sum(judgement.verdict == verdict for judgement in judgements), verdict) for verdict in VERDICTS]
+    return f"{len(judgements)} claims: " + ", ".join(f"{count} {verdict}" for count, verdict in counts if count) + "."
+
+
+def claims_to_markdown(judgements: Sequence[Judgement], note: str) -> str:
+    """A heading, the counts, and a pipe table with a row a claim."""
+    rows = [[markdown.escape(cell) for cell in row] for row in _rows(judgements)]
+    table = tabulate(rows, _HEAD, tablefmt="pipe", disable_numparse=True)
+    return f"### Claims of the paper\n\n{markdown.escape(_lead(judgements, note))}\n\n{table}\n"
+
+
+def claims_to_latex(judgements: Sequence[Judgement], note: str) -> str:
+    """A ``table*`` that needs the package booktabs."""
+    lines = [" & ".join(latex.escape(cell) for cell in row) + r" \\" for row in _rows(judgements)]
+    head = " & ".join(_HEAD) + r" \\"
+    return "\n".join(
+        [
+            r"\begin{table*}[ht]",
+            r"\centering\scriptsize",
+            rf"\caption{{{latex.escape(_lead(judgements, note))}}}",
+            r"\label{tab:claims}",
+            r"\begin{tabular}{p{0.36\textwidth}p{0.11\textwidth}rrp{0.24\textwidth}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+_HEAD = ["Claim", "Verdict", "Ours", "Paper", "Decided by"]
+
+
+def _lead(judgements: Sequence[Judgement], note: str) -> str:
+    return (
+        f"{summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the claim is "
+        "about and the nearest other one, with the 95 % interval of a paired bootstrap over test rows and, from two "
+        "seeds on, seeds; not corrected for the number of claims."
+    )
+
+
+def _rows(judgements: Sequence[Judgement]) -> list[list[str]]:
+    return [
+        [item.says, item.verdict, _ours(item), MISSING if item.paper is None else _signed(item.paper), item.why]
+        for item in judgements
+    ]
+
+
+def _ours(item: Judgement) -> str:
+    if item.ours is None:
+        return MISSING
+    text = _signed(item.ours)
+    return text if item.interval is None else f"{text} [{_signed(item.interval[0])}, {_signed(item.interval[1])}]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", MINUS)

@@ -1,0 +1,154 @@
+"""The paper's claims: each holds in the paper's own numbers; verdicts follow the stated rules."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from benchmark.claims import judge, judge_all
+from benchmark.declarations import Claim, Comparison, Tolerance
+from benchmark.plan import Finished
+from benchmark.registry import load_registry
+from benchmark.render import claims_to_latex, claims_to_markdown
+from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow
+from tests.results import tiny_inputs
+
+REGISTRY = load_registry()
+TOLERANCE = Tolerance(share=0.5, points=1.0)
+
+
+def cell(value: float | None, better: str = "higher", noise: float = 0.0, paper: float | None = None) -> Cell:
+    """A cell of one seed; its resamples are those of all cells, so noise only shows between cells of other noise."""
+    if value is None:
+        return Cell((), 1, 2, better, why_missing="no result", paper=paper)
+    draws = value + noise * np.random.default_rng(0).normal(size=(1, 300))
+    return Cell((value,), 1, 2, better, seeds=(0,), resampled=draws, paper=paper)
+
+
+def grid(rows: dict[str, Cell], metric: str = "f1") -> Grid:
+    lines = tuple(GridRow(key.upper(), key, (one,)) for key, one in rows.items())
+    return Grid("main", "1", "", None, (0,), (GridColumn("TNEWS", (metric.upper(),), (metric,)),), (lines,))
+
+
+def claim(holds: str, against: Sequence[str] = ("b",), by: float | None = None, metric: str = "f1") -> Claim:
+    comparison = Comparison(row="a", against=tuple(against), column="TNEWS", metric=metric)
+    return Claim(says="A claim.", place="Table 1", table="main", holds=holds, comparisons=(comparison,), by=by)
+
+
+@pytest.mark.parametrize("name", REGISTRY.claims)
+def test_each_claim_holds_in_the_papers_own_numbers(name: str) -> None:
+    """The words and sizes were taken over rightly: the paper's tables, taken as results, reproduce them."""
+    wanted = REGISTRY.claims[name]
+    table = REGISTRY.tables[wanted.table]
+    builder = GridBuilder(REGISTRY, "paper", Finished.of([]), tiny_inputs(), (0,))
+    empty = builder.build(wanted.table, table)
+    filled = Grid(
+        **{field: getattr(empty, field) for field in ("name", "number", "caption", "note", "seeds", "columns")},
+        groups=tuple(
+            tuple(
+                GridRow(
+                    row.label,
+                    row.key,
+                    tuple(cell(one.paper, one.better, paper=one.paper) for one in row.cells),
+                )
+                for row in group
+            )
+            for group in empty.groups
+        ),
+    )
+    exact = Tolerance(share=0.0, points=0.0051)  # sums of numbers with two decimals
+    found = judge(name, wanted, filled, exact)
+    assert found.verdict == "reproduced", found.why
+    assert found.ours == pytest.approx(found.paper)
+
+
+def test_there_are_many_claims_each_with_its_place() -> None:
+    assert len(REGISTRY.claims) >= 20
+    assert all(claim.place for claim in REGISTRY.claims.values())
+
+
+@pytest.mark.parametrize(
+    ("holds", "a", "b", "verdict"),
+    [
+        ("best", 80.0, 79.0, "reproduced"),
+        ("best", 79.0, 80.0, "not reproduced"),
+        ("worst", 79.0, 80.0, "reproduced"),
+        ("worst", 80.0, 79.0, "not reproduced"),
+        ("not_best", 79.0, 80.0, "reproduced"),
+        ("not_best", 80.0, 79.0, "not reproduced"),
+        ("best", 80.0, 80.0, "cannot be told"),
+        ("best", None, 80.0, "cannot be told"),
+        ("best", 80.0, None, "cannot be told"),
+    ],
+)
+def test_the_direction_decides(holds: str, a: float | None, b: float | None, verdict: str) -> None:
+    assert judge("x", claim(holds), grid({"a": cell(a), "b": cell(b)}), TOLERANCE).verdict == verdict
+
+
+def test_a_lower_ece_is_better() -> None:
+    rows = {"a": cell(10.0, "lower"), "b": cell(12.0, "lower")}
+    assert judge("x", claim("best", metric="ece"), grid(rows, "ece"), TOLERANCE).verdict == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("by", "ours", "verdict"),
+    [
+        (4.0, 6.0, "reproduced"),  # off by half of the paper's
+        (4.0, 6.1, "direction only"),
+        (4.0, 1.9, "direction only"),
+        (1.0, 1.95, "reproduced"),  # off by less than a point
+        (4.0, -4.0, "not reproduced"),
+    ],
+)
+def test_the_size_decides_between_reproduced_and_direction_only(by: float, ours: float, verdict: str) -> None:
+    found = judge("x", claim("best", by=by), grid({"a": cell(50 + ours), "b": cell(50.0)}), TOLERANCE)
+    assert found.verdict == verdict
+    assert found.ours == pytest.approx(ours)
+
+
+def test_a_size_inside_a_wide_interval_is_reproduced() -> None:
+    rows = {"a": cell(60.0, noise=3.0), "b": cell(50.0)}
+    assert judge("x", claim("best", by=5.0), grid(rows), TOLERANCE).verdict == "reproduced"
+
+
+def test_a_difference_within_noise_cannot_be_told() -> None:
+    found = judge("x", claim("best"), grid({"a": cell(50.5, noise=1.0), "b": cell(50.0)}), TOLERANCE)
+    assert found.verdict == "cannot be told"
+    assert "within noise" in found.why
+    low, high = found.interval
+    assert low < 0 < high
+
+
+def test_the_nearest_of_the_others_is_shown() -> None:
+    rows = {"a": cell(50.0, paper=9.0), "b": cell(40.0, paper=5.0), "c": cell(48.0, paper=8.0)}
+    found = judge("x", claim("best", ["b", "c"]), grid(rows), TOLERANCE)
+    assert (found.ours, found.paper) == (2.0, 1.0)
+    assert found.why == "TNEWS F1: A against C"
+
+
+def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
+    both = claim("best").model_copy(
+        update={
+            "comparisons": (
+                Comparison(row="a", against=("c",), column="TNEWS", metric="f1"),
+                Comparison(row="a", against=("b",), column="TNEWS", metric="f1"),
+            )
+        }
+    )
+    rows = {"a": cell(50.0), "b": cell(51.0), "c": cell(None)}
+    found = judge("x", both, grid(rows), TOLERANCE)
+    assert found.verdict == "not reproduced"
+    assert found.why == "TNEWS F1: A against B comes out the other way (1 of 2 comparisons)"
+    without_b = judge("x", both, grid(rows | {"b": cell(49.0)}), TOLERANCE)
+    assert without_b.verdict == "cannot be told"
+    assert "no result" in without_b.why
+
+
+def test_verdicts_are_rendered_with_names_as_themselves() -> None:
+    builder = GridBuilder(REGISTRY, "paper", Finished.of([]), tiny_inputs(), ())
+    judgements = judge_all(builder)
+    assert {item.verdict for item in judgements} == {"cannot be told"}
+    markdown = claims_to_markdown(judgements, "A note.")
+    assert f"{len(judgements)} claims: {len(judgements)} cannot be told." in markdown
+    assert "| On TNEWS every removed or replaced component costs F1." in markdown
+    assert r"5 \% noisy labels F1" in claims_to_latex(judgements, "A note.")
