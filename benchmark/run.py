@@ -22,10 +22,11 @@ from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
 from benchmark.execution import score_again, train
 from benchmark.inputs import find_inputs, places
+from benchmark.listing import listing
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
-from benchmark.store import ResultFolder
+from benchmark.store import Result, ResultFolder
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--dry-run", action="store_true", help="only say what would be done, why, and how long it would take"
     )
+    parser.add_argument("--list", action="store_true", help="only say what there is to run, and what of it is done")
     parser.add_argument("--redo", action="store_true", help="train finished runs again")
     parser.add_argument(
         "--jobs-per-device",
@@ -57,6 +59,10 @@ def _command(arguments: argparse.Namespace) -> int:
     devices = find_devices()
     profile_name, why = choose_profile(arguments.profile, lambda: devices[0].kind == "cuda")
     profile = registry.profile(profile_name)
+    if arguments.list:
+        every = {name: ResultFolder(arguments.results_dir, name) for name in registry.profiles}
+        console.print(listing(registry, profile_name, lambda name: _finished(every[name], every[name].read_all()[0])))
+        return DONE
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
     where = places(arguments.data_dir, arguments.encoder_dir)
@@ -70,7 +76,7 @@ def _command(arguments: argparse.Namespace) -> int:
         where,
     )
     results, unusable = folder.read_all()
-    finished = Finished.of(results, [result.run_id for result in results if folder.has_logits(result)])
+    finished = _finished(folder, results)
     wanted_seeds = seeds(arguments.seeds, profile.seeds)
     plan = make_plan(registry, profile_name, tables, wanted_seeds, found.inputs, finished, arguments.redo)
 
@@ -98,6 +104,10 @@ def _command(arguments: argparse.Namespace) -> int:
         console.print(str(error))
         return SOME_FAILED
     return _print_end(console, profile_name, len(plan) - len(to_train), outcome)
+
+
+def _finished(folder: ResultFolder, results: list[Result]) -> Finished:
+    return Finished.of(results, [result.run_id for result in results if folder.has_logits(result)])
 
 
 def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: list[Slot]) -> str:

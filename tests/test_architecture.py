@@ -41,6 +41,7 @@ FLOORS = {
     "worker": 6,
     "commandline": 6,
     "execution": 7,
+    "listing": 7,
     "prepare": 8,
     "report": 8,
     "run": 8,

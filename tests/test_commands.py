@@ -350,3 +350,28 @@ def test_every_shipped_profile_resolves_every_run() -> None:
     for profile in registry.profiles:
         call = run_module("run", "--profile", profile, "--dry-run", "--results-dir", "/nowhere")
         assert call.returncode == 0, call.stderr
+
+
+def test_the_list_says_what_there_is_and_what_is_done(finished: Path, benchmark_command: Command) -> None:
+    for path in (finished / "results" / "tiny").glob("*avuc*.json"):
+        path.unlink()
+    call = benchmark_command("run", "--list")
+    assert call.returncode == 0, call.stderr
+    lines = {line.split()[0]: line.split()[1:] for line in call.stdout.splitlines() if line.strip()}
+    left = 51 - 8  # AVUC on three data sets and at four noise levels; RAU=>AVUC
+    assert lines["tiny"][:2] == [str(left), "51"]
+    assert lines["noise"][1:3] == ["16", "20"]  # number, done, of
+    assert lines["avuc"][1:3] == ["0", "7"]
+    assert lines["hs_rau"][1:3] == ["10", "10"]
+    assert call.stdout.index("Profiles (--profile)") < call.stdout.index("Tables of profile tiny")
+
+
+def test_claims_are_judged_from_the_results(finished: Path, benchmark_command: Command) -> None:
+    call = benchmark_command("report", "--claims")
+    assert call.returncode == 0, call.stderr
+    assert call.stdout.startswith("### Claims of the paper")
+    assert (finished / "tables" / "tiny" / "claims.md").read_text() in call.stdout
+    assert "missing:" not in call.stdout  # every run is there, so that no verdict lacks one
+    latex = benchmark_command("report", "--claims", "--format", "latex")
+    assert r"\begin{tabular}" in latex.stdout
+    assert (finished / "tables" / "tiny" / "claims.tex").is_file()

@@ -1,0 +1,96 @@
+"""What the registry offers, and how much of it is done: the text of ``benchmark.run --list``."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tabulate import tabulate
+
+from benchmark.declarations import Method, Table
+from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.registry import Inputs, Registry, select_tables
+
+
+def listing(registry: Registry, profile_name: str, finished: Callable[[str], Finished]) -> str:
+    """Profiles, and what the chosen one has: tables, methods, data sets, encoders, each with the trainings done.
+
+    ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
+    content of its data was, as long as all results agree on it.
+    """
+    plans = {name: _plan(registry, name, finished(name)) for name in registry.profiles}
+    plan = plans[profile_name]
+    profile = registry.profile(profile_name)
+    tables = select_tables(registry, profile_name, ["all"])
+    encoders = {planned.run.encoder.encoder for planned in plan}
+    roles = {dataset: role for role, dataset in profile.datasets.items()}
+    methods = registry.methods.methods
+    sections = [
+        _section(
+            "Profiles (--profile)",
+            ("name", "done", "of", "what"),
+            [(name, *_counts(plans[name]), registry.profiles[name].description) for name in registry.profiles],
+        ),
+        _section(
+            f"Tables of profile {profile_name} (--table)",
+            ("name", "number", "done", "of", "what"),
+            [(name, table.number, *_counts(_of_table(plan, name)), table.caption) for name, table in tables.items()],
+        ),
+        _section(
+            "Methods (--methods)",
+            ("name", "label", "done", "of", "composition"),
+            [
+                (name, method.label, *_counts(run for run in plan if name in run.methods), _composition(method))
+                for name, method in methods.items()
+                if name in _methods(tables)
+            ],
+        ),
+        _section(
+            "Data sets (--datasets)",
+            ("name", "label", "done", "of", "entry in datasets.yaml"),
+            [
+                (
+                    roles[name],
+                    registry.datasets[name].label,
+                    *_counts(run for run in plan if run.run.data.dataset == name),
+                    name,
+                )
+                for name in roles
+            ],
+        ),
+        _section(
+            "Encoders",
+            ("name", "done", "of", "what"),
+            [
+                (name, *_counts(run for run in plan if run.run.encoder.encoder == name), encoder.label)
+                for name, encoder in registry.encoders.items()
+                if name in encoders
+            ],
+        ),
+    ]
+    return "\n\n".join(sections)
+
+
+def _plan(registry: Registry, name: str, finished: Finished) -> list[PlannedRun]:
+    tables = select_tables(registry, name, ["all"])
+    return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
+
+
+def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:
+    """Trainings done, and all."""
+    runs = list(plan)
+    return sum(run.action != "train" for run in runs), len(runs)
+
+
+def _of_table(plan: Sequence[PlannedRun], name: str) -> list[PlannedRun]:
+    return [run for run in plan if name in run.tables]
+
+
+def _methods(tables: Mapping[str, Table]) -> set[str]:
+    return {row.method for table in tables.values() for group in table.rows for row in group}
+
+
+def _composition(method: Method) -> str:
+    parts = [method.head, " + ".join(method.loss), method.posthoc]
+    return "; ".join(part for part in parts if part)
+
+
+def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    return f"{title}\n{tabulate(rows, head, tablefmt='plain')}"
