@@ -84,7 +84,7 @@ def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], toler
         return "cannot be told", f"{decisive.text} is within noise{of_all}"
     if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive, tolerance):
         return "reproduced", decisive.text
-    return "direction only", f"{decisive.text} has another size"
+    return "direction only", f"{decisive.text}, by another size"
 
 
 def _size_fits(by: float, decisive: _Compared, tolerance: Tolerance) -> bool:

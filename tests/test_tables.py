@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmark.claims import judge_all
 from benchmark.errors import UserError
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
-from benchmark.render import to_document, to_latex, to_markdown
+from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
 from benchmark.store import Result
@@ -309,6 +310,9 @@ def test_every_table_compiles(registry: Registry, results: list[Result], tmp_pat
     tables = [to_latex(grid(registry, results, name)) for name in registry.tables]
     tables += [to_latex(grid(registry, results, name), compare=True) for name in registry.tables]
     tables.append(to_latex(named_grid(NAMES)))
+    tables.append(
+        claims_to_latex(judge_all(GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))), "")
+    )
     (tmp_path / "tables.tex").write_text(to_document(tables), encoding="utf-8")
     options = [] if "tectonic" in ENGINE else ["-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
     call = subprocess.run([ENGINE, *options, "tables.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
