@@ -76,6 +76,7 @@ class HypersphericalHead(Declared):
 
     kind: Literal["hyperspherical"]
     dropout: Share
+    dropout_on: Literal["encoded", "normalised"]  # before or after the normalisation
     normalise: bool  # whether E is L2-normalised
     scale: Literal["frobenius"] | Positive  # ||X||_F = sqrt(K), or a number
     label_vector_seed: Seed

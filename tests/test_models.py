@@ -107,6 +107,7 @@ def hyperspherical(**changes: object) -> HypersphericalHead:
     default = {
         "kind": "hyperspherical",
         "dropout": 0.0,
+        "dropout_on": "normalised",
         "normalise": True,
         "scale": "frobenius",
         "label_vector_seed": 0,
@@ -127,6 +128,19 @@ def test_the_scale_bounds_the_confidence() -> None:
     head = build_head(hyperspherical(), 32, 15, torch.Generator())
     best = head(1000 * hyperspherical_label_vectors(15, 32)).softmax(dim=1).max(dim=1).values
     torch.testing.assert_close(best, torch.full((15,), 0.8187), atol=2e-3, rtol=0)
+
+
+def test_dropout_before_normalising_bounds_the_confidence_in_training_too() -> None:
+    """Why dropout falls on the normalised vector: before, even a perfect one stays above RAU's highest threshold."""
+    vectors = hyperspherical_label_vectors(15, 384)
+    lowest = {}
+    for where in ("encoded", "normalised"):
+        head = build_head(hyperspherical(dropout=0.1, dropout_on=where), 384, 15, torch.Generator()).train()
+        torch.manual_seed(0)
+        p = head(vectors.repeat(50, 1)).softmax(dim=1)
+        lowest[where] = float(-(p * p.log()).sum(dim=1).mean())
+    assert lowest["encoded"] == pytest.approx(1.09, abs=0.02)
+    assert lowest["normalised"] == pytest.approx(0.95, abs=0.02)
 
 
 def test_unnormalised_vectors_and_a_fixed_scale() -> None:

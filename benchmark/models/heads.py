@@ -25,7 +25,10 @@ class LinearHead(nn.Module):
 
 
 class HypersphericalDecoder(nn.Module):
-    """logits = scale * E X^T with fixed label vectors X and, if asked, L2-normalised E; nothing to train."""
+    """logits = scale * E X^T with fixed label vectors X and, if asked, L2-normalised E; nothing to train.
+
+    Dropout falls on the encoded vector, before E is normalised, or on E.
+    """
 
     label_vectors: Tensor
 
@@ -33,14 +36,18 @@ class HypersphericalDecoder(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(spec.dropout)
         self.normalise = spec.normalise
+        self.dropout_on = spec.dropout_on
         vectors = hyperspherical_label_vectors(n_labels, hidden, spec.label_vector_seed)
         self.scale = float(vectors.norm()) if spec.scale == "frobenius" else float(spec.scale)
         self.register_buffer("label_vectors", vectors)
 
     def forward(self, encoded: Tensor) -> Tensor:
-        encoded = self.dropout(encoded)
+        if self.dropout_on == "encoded":
+            encoded = self.dropout(encoded)
         if self.normalise:
             encoded = functional.normalize(encoded, dim=1)
+        if self.dropout_on == "normalised":
+            encoded = self.dropout(encoded)
         return self.scale * (encoded @ self.label_vectors.T)
 
 
