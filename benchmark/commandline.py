@@ -84,9 +84,11 @@ def seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise UserError(f'--seeds: "{part}" is no seed; write 0 1 2, or 0-4.')
+        if int(last or first) >= 2**31:
+            raise UserError(f'--seeds: "{part}" goes beyond 2147483647, the largest seed.')
         found += range(int(first), int(last or first) + 1)
-    if not found or max(found) >= 2**31:
-        raise UserError("--seeds: at least one whole number below 2147483648 is needed.")
+    if not found:
+        raise UserError("--seeds: at least one whole number is needed.")
     return list(dict.fromkeys(found))
 
 

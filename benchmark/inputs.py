@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark.data import is_here, load_corpus, missing_sentence
+from benchmark.declarations import Encoder, PretrainedSource
 from benchmark.encoders import (
     FoundEncoder,
     built_fingerprint,
@@ -91,14 +92,18 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
         elif found.origin == "built":
             found_encoders[name] = built_fingerprint(encoder)
         else:
-            found_encoders[name] = _folder_fingerprint(found, hashes)
+            found_encoders[name] = _folder_fingerprint(found, encoder, hashes)
     hashes.save()
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
 
 
-def _folder_fingerprint(found: FoundEncoder, hashes: "_FileHashes") -> str:
-    """SHA-256 over name and content of every file that makes up the encoder."""
+def _folder_fingerprint(found: FoundEncoder, encoder: Encoder, hashes: "_FileHashes") -> str:
+    """SHA-256 over name and content of every file that makes up the encoder, and a tokenizer class if one is
+    declared.
+    """
     digest = hashlib.sha256()
+    if isinstance(encoder.source, PretrainedSource) and encoder.source.tokenizer_class is not None:
+        digest.update(f"{encoder.source.tokenizer_class}\n".encode())
     for path in content_files(found.folder):
         digest.update(f"{path.name} {hashes.sha256(path)}\n".encode())
     return digest.hexdigest()

@@ -11,6 +11,7 @@ from benchmark.registry import (
     Inputs,
     Registry,
     Subject,
+    composition,
     encoder_name,
     resolve_run,
     resolve_view,
@@ -140,11 +141,11 @@ def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo:
 def _views(registry: Registry, subject: Subject) -> tuple[ViewSpec, ...]:
     """The plain views of both splits, and the test view of every method that is this run with a calibrator on top."""
     methods = registry.methods.methods
-    own = methods[subject.method]
+    own = composition(registry, subject.method)
     views = [
         resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
-        for name, method in methods.items()
-        if (method.head, method.loss) == (own.head, own.loss)
+        for name in methods
+        if composition(registry, name) == own
     ]
     plain = views[0].model_copy(update={"calibrator": None})
     validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})

@@ -27,7 +27,9 @@ from benchmark.schedule.devices import find_devices, make_slots
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.prepare", description="Fetch and check the data sets and encoders of a profile."
+        allow_abbrev=False,
+        prog="python -m benchmark.prepare",
+        description="Fetch and check the data sets and encoders of a profile.",
     )
     add_common_options(parser)
     add_input_options(parser)

@@ -38,7 +38,7 @@ TABLES = Path(__file__).resolve().parents[1] / "tables"
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.report", description="Render the tables from the results at hand."
+        allow_abbrev=False, prog="python -m benchmark.report", description="Render the tables from the results at hand."
     )
     add_table_option(parser)
     add_common_options(parser)

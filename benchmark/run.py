@@ -31,7 +31,9 @@ from benchmark.store import Result, ResultFolder
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.run", description="Make the runs that tables need; finished ones are skipped."
+        allow_abbrev=False,
+        prog="python -m benchmark.run",
+        description="Make the runs that tables need; finished ones are skipped.",
     )
     add_table_option(parser)
     add_common_options(parser)
@@ -91,8 +93,8 @@ def _command(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         _print_plan(console, plan, works, estimator, found.missing)
         return DONE
-    if to_train and found.missing:
-        raise UserError("\n".join(found.missing.values()))
+    if missing := _missing(to_train, found.missing):
+        raise UserError("\n".join(missing))
 
     for problem in unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")
@@ -108,6 +110,13 @@ def _command(arguments: argparse.Namespace) -> int:
 
 def _finished(folder: ResultFolder, results: list[Result]) -> Finished:
     return Finished.of(results, [result.run_id for result in results if folder.has_logits(result)])
+
+
+def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:
+    """A sentence for each input that a training needs and that is not here; finished runs need none."""
+    needed = {f"data set {planned.run.data.dataset}" for planned in to_train}
+    needed |= {f"encoder {planned.run.encoder.encoder}" for planned in to_train}
+    return [sentence for name, sentence in missing.items() if name in needed]
 
 
 def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: list[Slot]) -> str:

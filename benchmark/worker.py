@@ -53,19 +53,18 @@ class Worker:
         """Train one job unless another scheduler holds it or has done it; its result is on disk when this returns."""
         started = time.monotonic()
         log = self.folder.log_path(job.run)
-        done = None
-        try:
-            with claim(self.folder.claims, job.run) as ours:
-                if not ours:
-                    return JobEnded(outcome="claimed", seconds=0.0)
-                done = self.folder.read(job.run)
-                if done is not None and done.status == "success" and not job.redo:
-                    return JobEnded(outcome="already_done", seconds=0.0)
+        with claim(self.folder.claims, job.run) as ours:
+            if not ours:
+                return JobEnded(outcome="claimed", seconds=0.0)
+            done = self.folder.read(job.run)
+            if done is not None and not job.redo and _has_all(done, job):
+                return JobEnded(outcome="already_done", seconds=0.0)
+            try:
                 with _output_to(log):
                     result, logits = self._train(job)
                     self.folder.save(result, logits)
-        except Exception as error:
-            return self._failed(job, done, error, log, time.monotonic() - started)
+            except Exception as error:
+                return self._failed(job, done, error, log, time.monotonic() - started)
         return JobEnded(outcome="success", seconds=time.monotonic() - started, summary=_summary(result))
 
     def send(self, event: Declared) -> None:
@@ -141,6 +140,11 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
         peak_device_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
         epochs=[EpochRecord(**epoch) for epoch in trained.epochs],
     )
+
+
+def _has_all(done: Result, job: Job) -> bool:
+    """Whether another scheduler has made this result in the meantime, with every view that is asked for."""
+    return done.status == "success" and all(done.view(view) is not None for view in job.views)
 
 
 def _summary(result: Result) -> str:

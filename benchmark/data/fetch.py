@@ -78,7 +78,13 @@ def _from_hub(name: str, download: HubDownload, content: Path) -> None:
         raise UserError(f'The data set "{name}" could not be fetched from the hub ({download.id}): {reason}.') from None
     for column, feature in rows.features.items():
         if isinstance(feature, datasets.ClassLabel):
-            names = [feature.names[number] for number in rows[column]]
+            numbers = rows[column]
+            if any(number is None or not 0 <= number < len(feature.names) for number in numbers):
+                raise UserError(
+                    f'The data set "{name}": in split {download.split} of {download.id}, column {column} has rows '
+                    "without a label; declare a split whose rows are labelled."
+                )
+            names = [feature.names[number] for number in numbers]
             rows = rows.remove_columns(column).add_column(column, names)
     path = content / download.save_as
     path.parent.mkdir(parents=True, exist_ok=True)

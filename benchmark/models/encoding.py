@@ -166,8 +166,10 @@ def tokenise(tokenizer: Any, texts: tuple[str, ...], max_length: int) -> Tokenis
 
 def _cls_offsets(tokens: np.ndarray, starts: np.ndarray, cls_token: int | None) -> np.ndarray:
     """Where [CLS] stands in each text: at its first or its last token, whichever the tokenizer writes."""
+    if cls_token is None:
+        raise UserError("The tokenizer has no [CLS], whose vector stands for a text; such an encoder cannot be used.")
     first, last = starts[:-1], starts[1:] - 1
-    if cls_token is None or (tokens[first] == cls_token).all():
+    if (tokens[first] == cls_token).all():
         return np.zeros(len(first), dtype=np.int64)
     if (tokens[last] == cls_token).all():
         offsets: np.ndarray = last - first

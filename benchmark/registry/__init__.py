@@ -3,7 +3,7 @@
 from benchmark.registry.cells import CellRequest, Part, cell_requests, select_tables, table_subjects
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.loading import EXPERIMENTS, load_registry
-from benchmark.registry.resolution import Inputs, Subject, encoder_name, resolve_run, resolve_view
+from benchmark.registry.resolution import Inputs, Subject, composition, encoder_name, resolve_run, resolve_view
 
 __all__ = [
     "EXPERIMENTS",
@@ -13,6 +13,7 @@ __all__ = [
     "Registry",
     "Subject",
     "cell_requests",
+    "composition",
     "encoder_name",
     "load_registry",
     "resolve_run",

@@ -104,7 +104,19 @@ def _check_profiles(registry: Registry, check: References) -> None:
             if rule.encoder is not None:
                 check.named("profiles", (*place, "encoder"), rule.encoder, profile.encoders, "encoder role here")
             if rule.method is not None:
-                check.named("profiles", (*place, "method"), rule.method, registry.methods.methods, "method")
+                _check_rule_method(registry, check, (*place, "method"), rule.method)
+
+
+def _check_rule_method(registry: Registry, check: References, at: tuple[Key, ...], name: str) -> None:
+    methods = registry.methods.methods
+    if not check.named("profiles", at, name, methods, "method") or methods[name].posthoc is None:
+        return
+    own = (methods[name].head, methods[name].loss)
+    trained = [
+        other for other, method in methods.items() if method.posthoc is None and own == (method.head, method.loss)
+    ]
+    hint = f"; name {trained[0]} instead" if trained else ""
+    check.note("profiles", at, f"{name} is never trained, it calibrates what another method has trained{hint}")
 
 
 def _check_paper(registry: Registry, check: References) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from benchmark.declarations import Profile, TrainingRule
 from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
-from benchmark.specs import TRAINING_VERSION, DataSpec, EncoderSpec, Optimisation, RunSpec, ViewSpec
+from benchmark.specs import TRAINING_VERSION, DataSpec, EncoderSpec, Head, LossTerm, Optimisation, RunSpec, ViewSpec
 
 _CONDITIONS = {"dataset", "encoder", "method", "corruption"}
 
@@ -42,10 +42,10 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
     Raises UserError where the profile's training rules leave a setting open.
     """
     profile = registry.profile(profile_name)
-    method = registry.methods.methods[subject.method]
+    head, loss = composition(registry, subject.method)
     dataset, encoder = profile.datasets[subject.dataset], encoder_name(profile, subject)
     assert encoder is not None, f"{subject} is not offered by {profile_name}"
-    settings = _training_settings(profile, profile_name, subject)
+    settings = _training_settings(registry, profile_name, subject)
     max_length = settings.pop("max_length")
     return RunSpec.model_validate(
         {
@@ -59,8 +59,8 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
                 layers=registry.encoders[encoder].layers,
                 max_length=max_length,
             ),
-            "head": registry.methods.heads[method.head],
-            "loss": tuple(registry.methods.losses[name] for name in method.loss),
+            "head": head,
+            "loss": loss,
             "optimisation": Optimisation.model_validate(settings),
             "seed": seed,
         }
@@ -81,10 +81,18 @@ def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> V
     )
 
 
-def _training_settings(profile: Profile, profile_name: str, subject: Subject) -> dict[str, Any]:
+def composition(registry: Registry, method: str) -> tuple[Head, tuple[LossTerm, ...]]:
+    """What of a method is trained: its head and loss terms, whatever their names; methods that differ in a calibrator
+    only have the same.
+    """
+    declared = registry.methods.methods[method]
+    return registry.methods.heads[declared.head], tuple(registry.methods.losses[name] for name in declared.loss)
+
+
+def _training_settings(registry: Registry, profile_name: str, subject: Subject) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    for rule in profile.training:
-        if _holds(rule, subject):
+    for rule in registry.profile(profile_name).training:
+        if _holds(registry, rule, subject):
             settings |= {
                 name: value
                 for name in rule.model_fields_set - _CONDITIONS
@@ -101,5 +109,8 @@ def _training_settings(profile: Profile, profile_name: str, subject: Subject) ->
     return settings
 
 
-def _holds(rule: TrainingRule, subject: Subject) -> bool:
-    return all(getattr(rule, name) is None or getattr(rule, name) == getattr(subject, name) for name in _CONDITIONS)
+def _holds(registry: Registry, rule: TrainingRule, subject: Subject) -> bool:
+    # a rule for a method holds for its calibrated form, too: that is the same training
+    if rule.method is not None and composition(registry, rule.method) != composition(registry, subject.method):
+        return False
+    return all(getattr(rule, name) in (None, getattr(subject, name)) for name in _CONDITIONS - {"method"})
