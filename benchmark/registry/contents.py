@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from benchmark.declarations import Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table
 from benchmark.errors import UserError, nearest
+from benchmark.figure_declarations import AnyFigure
 
 Entry = TypeVar("Entry")
 
@@ -19,6 +20,7 @@ class Registry:
     metrics: dict[str, Metric]
     scoring: Scoring
     tables: dict[str, Table]
+    figures: dict[str, AnyFigure]
     profiles: dict[str, Profile]
     paper: dict[str, dict[str, dict[str, dict[str, float]]]]
 

@@ -14,6 +14,7 @@ from benchmark.declarations import (
     Table,
 )
 from benchmark.errors import UserError
+from benchmark.figure_declarations import Figure
 from benchmark.registry.contents import Registry
 from benchmark.registry.references import wrong_references
 from benchmark.registry.yaml_files import Key, Lines, dotted, read_yaml
@@ -34,6 +35,10 @@ class _TablesFile(Declared):
     tables: dict[Name, Table]
 
 
+class _FiguresFile(Declared):
+    figures: dict[Name, Figure]
+
+
 class _ProfilesFile(Declared):
     profiles: dict[Name, Profile]
 
@@ -52,7 +57,7 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
     one), wrong type, a value out of range, a number that YAML reads as text.
     """
     files = [_File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()]
-    datasets, encoders, methods, metrics, tables, profiles, paper = (file.content for file in files)
+    datasets, encoders, methods, metrics, tables, figures, profiles, paper = (file.content for file in files)
     registry = Registry(
         datasets.datasets,
         encoders.encoders,
@@ -60,6 +65,7 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
         metrics.metrics,
         metrics.scoring,
         tables.tables,
+        figures.figures,
         profiles.profiles,
         paper.tables,
     )
@@ -76,6 +82,7 @@ _MODELS: dict[str, type[Declared]] = {
     "methods": MethodsFile,
     "metrics": MetricsFile,
     "tables": _TablesFile,
+    "figures": _FiguresFile,
     "profiles": _ProfilesFile,
     "paper": _PaperFile,
 }
@@ -101,6 +108,8 @@ class _File:
         message = item["msg"][0].lower() + item["msg"][1:]
         if item["type"] == "unknown_key":
             at = (*_written(self.lines, at), item["ctx"]["key"])
+        elif item["type"] == "union_tag_not_found":
+            message = f"the key {item['ctx']['discriminator']} is missing"
         elif item["type"] != "missing" and not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
         return f"{self.place(at)}: {message}."
