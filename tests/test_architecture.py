@@ -21,6 +21,7 @@ FLOORS = {
     "calibrators": 1,
     "resampling": 1,
     "declarations": 2,
+    "figure_declarations": 2,
     "data": 3,
     "encoders": 3,
     "jobs": 3,
@@ -35,6 +36,7 @@ FLOORS = {
     "training": 4,
     "tables": 5,
     "workbench": 5,
+    "figures": 6,
     "render": 6,
     "schedule": 6,
     "worker": 6,
@@ -44,7 +46,19 @@ FLOORS = {
     "report": 8,
     "run": 8,
 }
-WITHOUT_TORCH = ["run", "report", "prepare", "plan", "tables", "render", "schedule", "inputs", "scoring", "metrics"]
+WITHOUT_TORCH = [
+    "run",
+    "report",
+    "prepare",
+    "plan",
+    "tables",
+    "figures",
+    "render",
+    "schedule",
+    "inputs",
+    "scoring",
+    "metrics",
+]
 
 
 def modules() -> list[Path]:
