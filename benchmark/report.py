@@ -1,8 +1,9 @@
-"""``python -m benchmark.report``: the tables, from the results at hand. Trains nothing, does not import torch."""
+"""``python -m benchmark.report``: tables and figures from the results at hand. Trains nothing, without torch."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.claims import judge_all
@@ -17,6 +18,7 @@ from benchmark.commandline import (
     words,
 )
 from benchmark.errors import UserError
+from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, load_registry, select_tables
@@ -50,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
     )
     parser.add_argument("--claims", action="store_true", help="instead of tables: do the paper's claims hold here?")
+    parser.add_argument(
+        "--figures", action="store_true", help="draw all figures, too (PDF and PNG, into figures/ beside the tables)"
+    )
     parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
     parser.add_argument(
         "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
@@ -70,9 +75,8 @@ def _command(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(results))
-    builder = GridBuilder(
-        registry, profile_name, Finished.of(results), _inputs(registry, results, arguments), chosen_seeds
-    )
+    finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
+    builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
         texts = {"scores.csv": to_csv(result for result in results if result.run.seed in chosen_seeds)}
     elif arguments.claims:
@@ -83,8 +87,18 @@ def _command(arguments: argparse.Namespace) -> int:
     folder = arguments.tables_dir / profile_name
     written = [_write(folder / name, text) for name, text in texts.items()]
     print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
-    print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
+    _say(written)
+    if arguments.figures:
+        drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
+        _say(drawn, remarks)
     return DONE
+
+
+def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+    if written:
+        print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
 
 
 def _render(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:

@@ -36,6 +36,7 @@ FLOORS = {
     "tables": 5,
     "workbench": 5,
     "claims": 6,
+    "figures": 6,
     "render": 7,
     "schedule": 6,
     "worker": 6,
@@ -46,7 +47,19 @@ FLOORS = {
     "report": 8,
     "run": 8,
 }
-WITHOUT_TORCH = ["run", "report", "prepare", "plan", "tables", "render", "schedule", "inputs", "scoring", "metrics"]
+WITHOUT_TORCH = [
+    "run",
+    "report",
+    "prepare",
+    "plan",
+    "tables",
+    "figures",
+    "render",
+    "schedule",
+    "inputs",
+    "scoring",
+    "metrics",
+]
 
 
 def modules() -> list[Path]:

@@ -1,6 +1,14 @@
 """The declarative registry: what ``experiments/`` says, checked, and the runs, views and cells that follow from it."""
 
-from benchmark.registry.cells import CellRequest, Part, cell_requests, select_tables, table_subjects
+from benchmark.registry.cells import (
+    CellRequest,
+    Part,
+    cell_requests,
+    clean_columns,
+    narrow,
+    select_tables,
+    table_subjects,
+)
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.loading import EXPERIMENTS, load_registry
 from benchmark.registry.resolution import Inputs, Subject, composition, encoder_name, resolve_run, resolve_view
@@ -13,9 +21,11 @@ __all__ = [
     "Registry",
     "Subject",
     "cell_requests",
+    "clean_columns",
     "composition",
     "encoder_name",
     "load_registry",
+    "narrow",
     "resolve_run",
     "resolve_view",
     "row_key",

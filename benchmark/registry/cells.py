@@ -53,6 +53,15 @@ def table_subjects(registry: Registry, table: Table) -> list[Subject]:
     return list(subjects)
 
 
+def clean_columns(table: Table, metrics: set[str]) -> list[TableColumn]:
+    """The columns that show all of these metrics of a whole data set without noise."""
+    return [
+        column
+        for column in table.columns
+        if column.dataset and not column.corruption and not column.rarest and metrics <= set(column.metrics)
+    ]
+
+
 def narrow(table: Table, profile: Profile, datasets: list[str] | None, methods: list[str] | None) -> Table | None:
     """The table with only the rows and columns that the profile offers and that were asked for; None if nothing is
     left.

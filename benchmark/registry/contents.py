@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from benchmark.declarations import Claim, Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table, Tolerance
+from benchmark.declarations.figures import AnyFigure
 from benchmark.errors import UserError, nearest
 
 Entry = TypeVar("Entry")
@@ -19,6 +20,7 @@ class Registry:
     metrics: dict[str, Metric]
     scoring: Scoring
     tables: dict[str, Table]
+    figures: dict[str, AnyFigure]
     profiles: dict[str, Profile]
     paper: dict[str, dict[str, dict[str, dict[str, float]]]]
     claims: dict[str, Claim]

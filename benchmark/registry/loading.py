@@ -14,6 +14,7 @@ from benchmark.declarations import (
     Profile,
     Table,
 )
+from benchmark.declarations.figures import Figure
 from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
 from benchmark.registry.references import wrong_references
@@ -35,6 +36,10 @@ class _TablesFile(Declared):
     tables: dict[Name, Table]
 
 
+class _FiguresFile(Declared):
+    figures: dict[Name, Figure]
+
+
 class _ProfilesFile(Declared):
     profiles: dict[Name, Profile]
 
@@ -53,7 +58,7 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
     one), wrong type, a value out of range, a number that YAML reads as text.
     """
     files = [_File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()]
-    datasets, encoders, methods, metrics, tables, profiles, paper, claims = (file.content for file in files)
+    datasets, encoders, methods, metrics, tables, figures, profiles, paper, claims = (file.content for file in files)
     registry = Registry(
         datasets.datasets,
         encoders.encoders,
@@ -61,6 +66,7 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
         metrics.metrics,
         metrics.scoring,
         tables.tables,
+        figures.figures,
         profiles.profiles,
         paper.tables,
         claims.claims,
@@ -79,6 +85,7 @@ _MODELS: dict[str, type[Declared]] = {
     "methods": MethodsFile,
     "metrics": MetricsFile,
     "tables": _TablesFile,
+    "figures": _FiguresFile,
     "profiles": _ProfilesFile,
     "paper": _PaperFile,
     "claims": ClaimsFile,
@@ -105,6 +112,8 @@ class _File:
         message = item["msg"][0].lower() + item["msg"][1:]
         if item["type"] == "unknown_key":
             at = (*_written(self.lines, at), item["ctx"]["key"])
+        elif item["type"] == "union_tag_not_found":
+            message = f"the key {item['ctx']['discriminator']} is missing"
         elif item["type"] != "missing" and not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
         return f"{self.place(at)}: {message}."

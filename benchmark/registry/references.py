@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmark.declarations import Table
+from benchmark.declarations.figures import AnyFigure, ConfidenceFigure, F1AgainstEceFigure
 from benchmark.errors import nearest
+from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
 
@@ -17,6 +19,7 @@ def wrong_references(registry: Registry, place: Place) -> list[str]:
     check = References(place)
     _check_methods(registry, check)
     _check_tables(registry, check)
+    _check_figures(registry, check)
     _check_profiles(registry, check)
     _check_paper(registry, check)
     _check_claims(registry, check)
@@ -80,6 +83,39 @@ def _check_columns(registry: Registry, check: References, name: str, table: Tabl
             check.named("tables", (*at, "dataset"), column.dataset, subjects, "data set in any profile")
         for number, label in enumerate(column.mean_over):
             check.named("tables", (*at, "mean_over", number), label, averaged, "column with that label")
+
+
+def _check_figures(registry: Registry, check: References) -> None:
+    datasets = {dataset for profile in registry.profiles.values() for dataset in profile.datasets}
+    roles = {role for profile in registry.profiles.values() for role in profile.encoders}
+    files: dict[str, str] = {}  # what is written, without ending, to the figure that writes it
+    for name, figure in registry.figures.items():
+        at: tuple[Key, ...] = ("figures", name)
+        for file in _file_names(name, figure, datasets):
+            if files.setdefault(file, name) != name:
+                check.note(
+                    "figures", at, f'"{files[file]}" writes a file {file}, too; give one of the two another name'
+                )
+        if isinstance(figure, F1AgainstEceFigure):
+            known = check.named("figures", (*at, "table"), figure.table, registry.tables, "table")
+            if known and not clean_columns(registry.tables[figure.table], {"f1", "ece"}):
+                nothing = f"no column of table {figure.table} has both f1 and ece of a whole data set without noise"
+                check.note("figures", (*at, "table"), nothing)
+            continue
+        if isinstance(figure, ConfidenceFigure):
+            check.named("figures", (*at, "method"), figure.method, registry.methods.methods, "method")
+        else:
+            for index, method in enumerate(figure.methods):
+                check.named("figures", (*at, "methods", index), method, registry.methods.methods, "method")
+        check.named("figures", (*at, "encoder"), figure.encoder, roles, "encoder role in any profile")
+        if figure.dataset is not None:
+            check.named("figures", (*at, "dataset"), figure.dataset, datasets, "data set in any profile")
+
+
+def _file_names(name: str, figure: AnyFigure, datasets: set[str]) -> list[str]:
+    if isinstance(figure, F1AgainstEceFigure) or figure.dataset is not None:
+        return [name]
+    return [f"{name}_{dataset}" for dataset in sorted(datasets)]
 
 
 def _check_profiles(registry: Registry, check: References) -> None:

@@ -3,6 +3,7 @@
 from benchmark.tables.agreement import agreed_inputs, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
+from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "GridBuilder",
     "GridColumn",
     "GridRow",
+    "ResultFinder",
+    "Scored",
     "agreed_inputs",
     "difference",
     "mark_best",

@@ -17,13 +17,11 @@ from benchmark.registry import (
     Subject,
     cell_requests,
     encoder_name,
-    resolve_run,
-    resolve_view,
     row_key,
 )
-from benchmark.specs import RunSpec
-from benchmark.store import Result, ViewRecord
+from benchmark.store import ViewRecord
 from benchmark.tables.best import mark_best
+from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
 
 
@@ -43,12 +41,9 @@ class GridBuilder:
         self, registry: Registry, profile_name: str, finished: Finished, inputs: Inputs, seeds: Sequence[int]
     ) -> None:
         self.registry = registry
-        self.profile_name = profile_name
         self.profile = registry.profile(profile_name)
-        self.finished = finished
-        self.inputs = inputs
+        self.finder = ResultFinder(registry, profile_name, finished, inputs)
         self.seeds = tuple(seeds)
-        self._runs: dict[tuple[Subject, int], RunSpec] = {}
 
     def build(self, name: str, table: Table) -> Grid:
         """The grid of one table. A cell without a result is missing; a mean over others is missing where one of them
@@ -113,12 +108,10 @@ class GridBuilder:
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
         """The value of one run, or why there is none."""
-        result = self._result(part.subject, seed)
-        if isinstance(result, str):
-            return result
-        view = result.view(resolve_view(self.registry, part.subject))
-        if view is None:
-            return "not scored yet; benchmark.run does it"
+        found = self.finder.scored(part.subject, seed)
+        if isinstance(found, str):
+            return found
+        result, view = found.result, found.view
         if part.rarest is None:
             if metric.score not in view.scores:
                 raise UserError(
@@ -127,26 +120,12 @@ class GridBuilder:
             return _Value(
                 metric.scale * view.scores[metric.score], _scaled(metric, _resampled(view, metric.score)), result.run_id
             )
-        assert result.data is not None, "a successful result has data"
-        label = result.data.rarest(part.rarest)
+        label = found.data.rarest(part.rarest)
         per_label = view.per_label.model_dump().get(metric.score)
         if label is None or per_label is None:
             return "there is no such value for one label"
         resampled = _scaled(metric, _resampled(view, metric.score, label))
         return _Value(metric.scale * per_label[label], resampled, result.run_id)
-
-    def _result(self, subject: Subject, seed: int) -> Result | str:
-        if subject.dataset not in self.profile.datasets or encoder_name(self.profile, subject) is None:
-            return f"not in profile {self.profile_name}"
-        key = (subject, seed)
-        if key not in self._runs:
-            self._runs[key] = resolve_run(self.registry, self.profile_name, subject, seed, self.inputs)
-        result = self.finished.find(self._runs[key])
-        if result is None:
-            return "no result"
-        if result.status == "failed":
-            return f"the run failed ({result.failure.kind if result.failure else 'unknown'})"
-        return result
 
 
 def _resampled(view: ViewRecord, score: str, label: int | None = None) -> list[float] | None:

@@ -1,0 +1,102 @@
+"""The sheet that every figure is drawn on: title and legend above, panels, sentences below. Lengths in inches."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+from unicodedata import east_asian_width
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from benchmark.figures.drawing.style import GREY, SMALL, TITLE
+from benchmark.figures.words import Words
+
+WIDTH = 7.2  # of a page's text
+DPI = 150  # of the pixels; widths of texts depend on it a little
+_MARGIN = 0.06
+_TITLE_LINE, _LEGEND_LINE, _FOOTER_LINE = 0.22, 0.17, 0.125
+_LETTER = 0.57  # the mean width of a letter, in letter heights; a Chinese one is about 1
+
+
+class Sheet:
+    """A figure as wide as a page and as high as its parts need."""
+
+    def __init__(self, words: Words, body_height: float, legend_lines: int = 0) -> None:
+        self._footer = _wrapped(words.footer, WIDTH - 2 * _MARGIN)
+        self._below = 2 * _MARGIN + len(self._footer) * _FOOTER_LINE
+        self._above = _MARGIN + _TITLE_LINE + legend_lines * _LEGEND_LINE
+        self.height = self._above + body_height + self._below
+        self.figure = Figure(figsize=(WIDTH, self.height), dpi=DPI)
+        self._renderer = FigureCanvasAgg(self.figure).get_renderer()  # type: ignore[no-untyped-call]
+        top = self.height - _MARGIN
+        self._text(_MARGIN, top, words.title, fontsize=TITLE, fontweight="bold", va="top")
+        self._text(_MARGIN, _MARGIN, "\n".join(self._footer), fontsize=SMALL, color=GREY, va="bottom", linespacing=1.25)
+
+    def panels(
+        self,
+        rows: int,
+        columns: int,
+        *,
+        left: float = 0.5,
+        right: float = 0.1,
+        top: float = 0.25,
+        bottom: float = 0.45,
+        between: tuple[float, float] = (0.5, 0.5),
+        **options: Any,
+    ) -> list[list[Axes]]:
+        """Axes in rows. The margins are those within the body; ``between`` panels: across, down."""
+        across, down = between
+        body = self.height - self._above - self._below
+        panel_width = (WIDTH - left - right - (columns - 1) * across) / columns
+        panel_height = (body - top - bottom - (rows - 1) * down) / rows
+        grid = self.figure.subplots(
+            rows,
+            columns,
+            squeeze=False,
+            gridspec_kw={
+                "left": left / WIDTH,
+                "right": 1 - right / WIDTH,
+                "bottom": (self._below + bottom) / self.height,
+                "top": 1 - (self._above + top) / self.height,
+                "wspace": across / panel_width,
+                "hspace": down / panel_height,
+            },
+            **options,
+        )
+        return [list(row) for row in grid]
+
+    def legend(self, handles: Sequence[Artist], columns: int) -> None:
+        """A legend below the title."""
+        place = (_MARGIN / WIDTH, 1 - (_MARGIN + _TITLE_LINE) / self.height)
+        self.figure.legend(
+            handles=list(handles), loc="upper left", bbox_to_anchor=place, ncols=columns, labelspacing=0.25
+        )
+
+    def height_of(self, axes: Axes) -> float:
+        """How high a panel is."""
+        return float(axes.get_position().height * self.height)
+
+    def text_width(self, text: str, size: float) -> float:
+        """How wide a text is when drawn."""
+        drawn = self.figure.text(0, 0, text, fontsize=size)
+        width = drawn.get_window_extent(self._renderer).width / self.figure.dpi
+        drawn.remove()
+        return float(width)
+
+    def _text(self, x: float, y: float, text: str, **options: Any) -> None:
+        self.figure.text(x / WIDTH, y / self.height, text, **options)
+
+
+def panel_letter(index: int) -> str:
+    """(a), (b), ..."""
+    return f"({chr(ord('a') + index)})"
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    """The text in lines that are not wider than ``width``."""
+    letters = int(width * 72 / SMALL / _LETTER)
+    # a wide letter counts as two, so that a line of them has half as many
+    wide = "".join(letter + "\0" * (east_asian_width(letter) in "WF") for letter in text)
+    return [line.replace("\0", "") for line in textwrap.wrap(wide, letters)]

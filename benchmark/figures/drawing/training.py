@@ -1,0 +1,86 @@
+"""The course of training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from benchmark.figures.drawing.sheet import Sheet, panel_letter
+from benchmark.figures.drawing.style import BLACK, BLUE, GREY, ORANGE, VERMILLION, Look, Style
+from benchmark.figures.series import Course, MethodCourses
+from benchmark.figures.words import Words
+
+_TERMS = {
+    "cross_entropy": ("CE (cross-entropy)", Style(BLACK, "o", "-")),
+    "rau": ("RAU", Style(VERMILLION, "X", (0, (5, 1.5)))),
+    "avuc": ("AVUC", Style(ORANGE, "s", (0, (5, 1.5)))),
+    "poscal": ("KL (PosCal)", Style(BLUE, "^", (0, (1, 1)))),
+}
+_WHOLE = Style(BLACK, "o", "-")
+_JOINED: Look = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+_THRESHOLD: Look = {"color": VERMILLION, "linewidth": 1.0, "linestyle": (0, (1, 1))}
+
+
+def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
+    """A column a method: the loss terms, the training accuracy, the entropy; a line for each seed."""
+    sheet = Sheet(words, body_height=4.75, legend_lines=1)
+    columns = max(len(methods), 2)
+    grid = sheet.panels(3, columns, left=0.55, top=0.42, bottom=0.42, between=(0.2, 0.16), sharex=True, sharey="row")
+    for column, method in enumerate(methods):
+        terms, accuracy, entropy = (row[column] for row in grid)
+        terms.set_title(f"{panel_letter(column)} {method.label}\n{_loss(method)}")
+        for course in method.courses:
+            for name, values in course.terms:
+                _line(terms, values, _TERMS[name][1])
+            _line(accuracy, course.accuracy, _WHOLE)
+            _line(entropy, course.entropy, _WHOLE)
+            for axes in (terms, accuracy, entropy):
+                _mark_joined(axes, course)
+            for epoch, threshold in course.thresholds:
+                entropy.plot([epoch, len(course.entropy)], [threshold, threshold], **_THRESHOLD)
+        entropy.set_xlabel("Epoch")
+        entropy.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    for row, label in zip(grid, ("Loss terms (nats)", "Accuracy (%)", "Entropy (nats)"), strict=True):
+        row[0].set_ylabel(label)
+        for axes in row:
+            axes.grid(axis="y")
+        for axes in row[len(methods) :]:
+            axes.remove()
+    sheet.legend(_handles(methods), columns=7)
+    return sheet.figure
+
+
+def _line(axes: Axes, values: np.ndarray, style: Style) -> None:
+    epochs = np.arange(1, len(values) + 1)
+    axes.plot(epochs, values, color=style.colour, marker=style.marker, linestyle=style.line, markersize=2.5)
+
+
+def _mark_joined(axes: Axes, course: Course) -> None:
+    for epoch, _ in course.joined:
+        axes.axvline(epoch + 0.5, **_JOINED)
+
+
+def _loss(method: MethodCourses) -> str:
+    """The loss as a formula: CE + 3 RAU + KL."""
+    parts = [
+        f"{'' if weight == 1 else f'{weight:g} '}{_TERMS[name][0].split(' ')[0]}" for name, weight in method.weights
+    ]
+    return " + ".join(parts)
+
+
+def _handles(methods: Sequence[MethodCourses]) -> list[Line2D]:
+    used = {name for method in methods for name, _ in method.weights}
+    handles = [
+        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line, markersize=3, label=label)
+        for name, (label, style) in _TERMS.items()
+        if name in used
+    ]
+    courses = [course for method in methods for course in method.courses]
+    if any(course.joined for course in courses):
+        handles.append(Line2D([], [], label="terms join", **_JOINED))
+    if any(course.thresholds for course in courses):
+        handles.append(Line2D([], [], label="their threshold", **_THRESHOLD))
+    return handles

@@ -1,0 +1,54 @@
+"""From a subject and a seed to the result behind it, or the reason why there is none."""
+
+from dataclasses import dataclass
+
+from benchmark.plan import Finished
+from benchmark.registry import Inputs, Registry, Subject, encoder_name, resolve_run, resolve_view
+from benchmark.specs import RunSpec
+from benchmark.store import DataRecord, Result, ViewRecord
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A successful result, its data, and the view of it that a subject asks for."""
+
+    result: Result
+    data: DataRecord
+    view: ViewRecord
+
+
+class ResultFinder:
+    """Finds the results of one profile among those at hand."""
+
+    def __init__(self, registry: Registry, profile_name: str, finished: Finished, inputs: Inputs) -> None:
+        self.registry = registry
+        self.profile_name = profile_name
+        self.profile = registry.profile(profile_name)
+        self.finished = finished
+        self.inputs = inputs
+        self._runs: dict[tuple[Subject, int], RunSpec] = {}
+
+    def scored(self, subject: Subject, seed: int) -> Scored | str:
+        """The result and view of a subject, or half a sentence that says why there is none."""
+        result = self.result(subject, seed)
+        if isinstance(result, str):
+            return result
+        view = result.view(resolve_view(self.registry, subject))
+        if view is None:
+            return "not scored yet; benchmark.run does it"
+        assert result.data is not None, "a successful result has data"
+        return Scored(result, result.data, view)
+
+    def result(self, subject: Subject, seed: int) -> Result | str:
+        """The successful result of a subject, or half a sentence that says why there is none."""
+        if subject.dataset not in self.profile.datasets or encoder_name(self.profile, subject) is None:
+            return f"not in profile {self.profile_name}"
+        key = (subject, seed)
+        if key not in self._runs:
+            self._runs[key] = resolve_run(self.registry, self.profile_name, subject, seed, self.inputs)
+        result = self.finished.find(self._runs[key])
+        if result is None:
+            return "no result"
+        if result.status == "failed":
+            return f"the run failed ({result.failure.kind if result.failure else 'unknown'})"
+        return result
