@@ -6,7 +6,6 @@
   const data = JSON.parse(holder.textContent);
   const choices = document.getElementById("choices").elements;
   Bokeh.logger.set_level("warn");  // not every drawing is worth a line on the console
-  const FINE = 60;
   const LEFT = 64, RIGHT = 14;  // pixels around the frames, the same above each other
   const Z = 1.959963984540054;
 
@@ -19,7 +18,7 @@
   const merge = (seeds, bins) => {
     const merged = Array.from({length: bins}, () => ({rows: 0, confidence: 0, right: 0}));
     for (const [fine, rows, confidence, right] of seeds.flatMap((seed) => seed.bins)) {
-      const bin = merged[Math.floor(fine / (FINE / bins))];
+      const bin = merged[Math.floor(fine / (data.fine / bins))];
       bin.rows += rows;
       bin.confidence += rows * confidence;
       bin.right += right;
@@ -66,7 +65,6 @@
     return values.length > 1 ? `${text} ± ${deviation(values).toFixed(2)}` : text;
   };
   const count = (value) => Math.round(value).toLocaleString("en");
-  const rowsText = (side) => `${count(side.rows)} test rows${side.seeds > 1 ? `, ${side.seeds} seeds` : ""}`;
   const verdict = (side) => {
     const gap = side.confidence - side.accuracy;
     return `${side.label} is ${gap < 0 ? "under" : "over"}-confident by ${Math.abs(gap).toFixed(1)} points on average, `
@@ -97,7 +95,8 @@
     scores.tHead.rows[0].cells[1].textContent = left.label;
     scores.tHead.rows[0].cells[2].textContent = right.label;
     const lines = [
-      ["Test rows", (side) => rowsText(side).replace(" test rows", "")],
+      ["Test rows", (side) => count(side.rows)],
+      ["Seeds", (side) => String(side.seeds)],
       ["Accuracy, %", (side) => side.accuracy.toFixed(2)],
       ["Mean confidence, %", (side) => side.confidence.toFixed(2)],
       ["Confidence minus accuracy, points", (side) => signed(side.confidence - side.accuracy)],

@@ -37,7 +37,7 @@
   const groupsOf = new Map(all("table.grid").map((table) => [table, all("tbody", table).map((body) => [...body.rows])]));
 
   const keyOf = (row, column) => {
-    if (column < 0) return row.querySelector("th").textContent.trim();
+    if (column < 0) return (row.querySelector("th .full") ?? row.querySelector("th")).textContent.trim();
     const key = row.querySelectorAll("td")[column].dataset[document.body.dataset.show];
     return key === "" ? null : Number(key);
   };

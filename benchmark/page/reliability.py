@@ -1,10 +1,11 @@
-"""What the reliability diagrams draw: sixty fine bins of every method and seed, for the page to merge."""
+"""What the reliability diagrams draw: the fine bins of every method and seed, for the page to merge."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.declarations import Table
 from benchmark.registry import Subject, encoder_name, resolve_run, resolve_view, table_subjects
+from benchmark.scoring import RELIABILITY_BINS
 from benchmark.store import Reliability, ViewRecord
 from benchmark.tables import GridBuilder
 
@@ -32,6 +33,7 @@ def diagram_data(builder: GridBuilder, tables: Mapping[str, Table], seeds: Seque
                     entry["compared"] = len(entry["methods"]) - 1
     ece_bins = builder.registry.scoring.ece_bins
     return {
+        "fine": RELIABILITY_BINS,
         "bins": list(BINS),
         "chosen": ece_bins if ece_bins in BINS else BINS[1],
         "stored_bins": ece_bins,
