@@ -20,6 +20,7 @@ from benchmark.commandline import (
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
+from benchmark.page import to_page
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, load_registry, select_tables
 from benchmark.render import (
@@ -46,7 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     add_common_options(parser)
     add_input_options(parser)
     parser.add_argument(
-        "--format", choices=("markdown", "latex", "csv"), default="markdown", help="csv: all scores, a row each"
+        "--format",
+        choices=("markdown", "latex", "csv", "html"),
+        default="markdown",
+        help="csv: all scores, a row each; html: one page with tables, the paper's numbers and reliability diagrams",
     )
     parser.add_argument(
         "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
@@ -83,10 +87,14 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = _claims(builder, arguments.format)
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
-        texts = _render(grids, arguments.format, arguments.compare)
+        if arguments.format == "html":
+            texts = {"report.html": to_page(builder, tables, grids, judge_all(builder))}
+        else:
+            texts = _render(grids, arguments.format, arguments.compare)
     folder = arguments.tables_dir / profile_name
     written = [_write(folder / name, text) for name, text in texts.items()]
-    print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
+    if arguments.format != "html":
+        print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
     _say(written)
     if arguments.figures:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")

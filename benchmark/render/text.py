@@ -55,9 +55,12 @@ def ours_text(cell: Cell) -> str:
 
 def caption(grid: Grid) -> str:
     """The caption and all that must be known to read the numbers."""
-    parts = [grid.caption]
-    if grid.note:
-        parts.append(grid.note)
+    return " ".join([grid.caption, *([grid.note] if grid.note else []), *notes(grid)])
+
+
+def notes(grid: Grid) -> list[str]:
+    """What must be known to read the numbers, in sentences."""
+    parts = []
     n = len(grid.seeds)
     if n == 1:
         parts.append(seeds_in_words(grid.seeds))
@@ -77,7 +80,7 @@ def caption(grid: Grid) -> str:
         parts.append(f"{MISSING} missing: {len(missing)} of {len(grid.cells)} cells ({reasons}).")
     if any(cell.partial for cell in grid.cells):
         parts.append("(n=...) fewer seeds than the others.")
-    return " ".join(parts)
+    return parts
 
 
 def seeds_in_words(seeds: Sequence[int]) -> str:

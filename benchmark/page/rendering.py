@@ -1,0 +1,78 @@
+"""The page as text: one file that holds its styles, scripts and data, and asks no network for anything."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from benchmark.claims import Judgement, Verdict
+from benchmark.declarations import Table
+from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, describe
+from benchmark.page.details import signed
+from benchmark.page.reliability import diagram_data
+from benchmark.page.table_view import view_table
+from benchmark.specs import readable_name
+from benchmark.tables import Grid, GridBuilder
+
+_HERE = Path(__file__).parent
+
+
+def to_page(
+    builder: GridBuilder, tables: Mapping[str, Table], grids: Sequence[Grid], judgements: Sequence[Judgement] = ()
+) -> str:
+    """One HTML document with the tables of a profile, as ``builder`` made them, and the verdicts on the paper's claims.
+
+    The same results give the same document, byte by byte.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["signed"] = signed
+    files = {run_id: f"{readable_name(result.run)}.json" for run_id, result in builder.finder.finished.by_run.items()}
+    scripts = [_bokeh(), *(_asset(name) for name in ("page.js", "diagram.js"))]
+    return environment.get_template("report.html.j2").render(
+        profile=builder.profile,
+        profile_name=builder.finder.profile_name,
+        about=describe(builder, tables),
+        headings={"datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
+        verdicts=_counted(judgements),
+        judgements=judgements,
+        tables=[view_table(grid, tables[grid.name], files) for grid in grids],
+        has_paper=any(cell.paper is not None for grid in grids for cell in grid.cells),
+        ece_bins=builder.registry.scoring.ece_bins,
+        diagrams=diagram_data(builder, tables, builder.seeds),
+        style=Markup(_asset("page.css")),  # noqa: S704 -- files of this package
+        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        policy=_policy(scripts),
+    )
+
+
+def _counted(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
+    verdicts = [judgement.verdict for judgement in judgements]
+    return {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)}
+
+
+def _asset(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _bokeh() -> str:
+    """BokehJS with its plotting interface, and none of its widgets."""
+    from bokeh.resources import Resources
+
+    bundles = Resources("inline", components=["bokeh", "bokeh-api"]).js_raw
+    return "\n".join(bundles[:2])  # what follows them only says to the console what is logged
+
+
+def _policy(scripts: list[str]) -> str:
+    """A content security policy under which only these scripts run and nothing is fetched. BokehJS writes styles."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    sources = " ".join(f"'sha256-{value}'" for value in hashes)
+    return (
+        f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

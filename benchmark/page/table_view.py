@@ -1,0 +1,135 @@
+"""A grid as the page shows it: every number of ours, the paper's and their difference, with what stands behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from benchmark.declarations import Table
+from benchmark.page.details import NO_RESULT, Detail, detail
+from benchmark.render.text import TextCell, lines, notes
+from benchmark.tables import Cell, Grid, GridColumn, GridRow, mark_best
+
+WIDE = 10  # more cells in a row than these, and a printed table lies on its side
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell: three texts, the numbers that it is sorted by (None: missing), its detail."""
+
+    ours: TextCell
+    spread: str  # printed after ours, smaller
+    paper: TextCell
+    difference: TextCell
+    sort_by: dict[str, float | None]
+    missing: str | None
+    detail: Detail
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One row; ``full_label`` tells it from all others of its table, out of its group, too."""
+
+    label: str
+    full_label: str
+    cells: tuple[CellView, ...]
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """One column: its metric's label, alone and with the group of columns, and whether higher or lower is better."""
+
+    label: str
+    full_label: str
+    better: str
+
+
+@dataclass(frozen=True)
+class TableView:
+    """One table."""
+
+    name: str
+    number: str
+    caption: str
+    notes: tuple[str, ...]
+    columns: tuple[GridColumn, ...]
+    metrics: tuple[MetricView, ...]
+    groups: tuple[tuple[RowView, ...], ...]
+    wide: bool
+    spread: bool  # whether any number has a spread
+    partial: bool  # whether seeds are missing anywhere
+
+
+def view_table(grid: Grid, table: Table, files: Mapping[str, str]) -> TableView:
+    """The grid, ready for the template. ``files``: the file of each result by its run id."""
+    metrics = _metrics(grid)
+    papers = _papers_best(grid, per_group=table.best_in == "row_group")
+    return TableView(
+        name=grid.name,
+        number=grid.number,
+        caption=grid.caption,
+        notes=(*([grid.note] if grid.note else []), *notes(grid)),
+        columns=grid.columns,
+        metrics=metrics,
+        groups=tuple(
+            tuple(
+                RowView(row.label, label, _cells(grid, row, label, paper, metrics, files))
+                for row, label, paper in zip(group, _full_labels(grid, group), paper_group, strict=True)
+            )
+            for group, paper_group in zip(grid.groups, papers, strict=True)
+        ),
+        wide=len(metrics) > WIDE,
+        spread=any(cell.deviation is not None for cell in grid.cells),
+        partial=any(cell.partial for cell in grid.cells),
+    )
+
+
+def _metrics(grid: Grid) -> tuple[MetricView, ...]:
+    labels = [(column.label, metric) for column in grid.columns for metric in column.metrics]
+    better = [cell.better for cell in grid.groups[0][0].cells]
+    return tuple(
+        MetricView(metric, f"{column} {metric}", way) for (column, metric), way in zip(labels, better, strict=True)
+    )
+
+
+def _papers_best(grid: Grid, per_group: bool) -> tuple[tuple[GridRow, ...], ...]:
+    """The rows with the paper's numbers as values, the best of them marked as ours are."""
+
+    def papers(cell: Cell) -> Cell:
+        return Cell(() if cell.paper is None else (cell.paper,), 1, cell.decimals, cell.better)
+
+    groups = [[replace(row, cells=tuple(map(papers, row.cells))) for row in group] for group in grid.groups]
+    return mark_best(groups, per_group)
+
+
+def _full_labels(grid: Grid, group: tuple[GridRow, ...]) -> list[str]:
+    """Labels that several groups have are told apart by their group's first."""
+    labels = [row.label for rows in grid.groups for row in rows]
+    return [row.label if labels.count(row.label) == 1 else f"{group[0].label} {row.label}" for row in group]
+
+
+def _cells(
+    grid: Grid, row: GridRow, label: str, paper: GridRow, metrics: tuple[MetricView, ...], files: Mapping[str, str]
+) -> tuple[CellView, ...]:
+    ours, papers, differences = (line.cells for line in lines(row, compare=True))
+    views = []
+    for position, (cell, metric) in enumerate(zip(row.cells, metrics, strict=True)):
+        value, _, spread = ours[position].text.partition(" ")
+        difference = differences[position]
+        views.append(
+            CellView(
+                ours=replace(ours[position], text=value),
+                spread=spread,
+                paper=replace(papers[position], bold=paper.cells[position].best),
+                difference=difference,
+                sort_by={"ours": cell.mean, "paper": cell.paper, "difference": _difference(cell)},
+                missing=(cell.why_missing or NO_RESULT) if cell.mean is None else None,
+                detail=detail(cell, f"{label}, {metric.full_label}", grid.seeds, difference.text, files),
+            )
+        )
+    return tuple(views)
+
+
+def _difference(cell: Cell) -> float | None:
+    """Of the printed numbers, as the difference is printed."""
+    if cell.mean is None or cell.paper is None:
+        return None
+    return round(cell.mean, cell.decimals) - round(cell.paper, cell.decimals)
