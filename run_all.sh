@@ -27,5 +27,7 @@ code=0
 "$PYTHON" -m benchmark.run "$@" || code=$?
 if [ "$code" -gt 1 ]; then exit "$code"; fi
 "$PYTHON" -m benchmark.report --format latex ${reported[@]+"${reported[@]}"} > /dev/null
-"$PYTHON" -m benchmark.report ${reported[@]+"${reported[@]}"}
+"$PYTHON" -m benchmark.report --claims ${reported[@]+"${reported[@]}"} > /dev/null
+"$PYTHON" -m benchmark.report --figures ${reported[@]+"${reported[@]}"}
+"$PYTHON" -m benchmark.report --format html ${reported[@]+"${reported[@]}"}
 exit "$code"

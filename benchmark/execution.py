@@ -80,7 +80,10 @@ def train(
 def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result) -> None:
     logits = folder.read_logits(result)
     if logits is None:
-        raise UserError(f"The logits of {folder.path(result.run)} are damaged; train it again with --redo.")
+        raise UserError(
+            f"The logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
+            "folder logits/ beside it, and the run is trained again."
+        )
     assert result.data is not None, "a successful result has data"
     new = [score(view, logits, result.data) for view in planned.views if result.view(view) is None]
     folder.save(result.model_copy(update={"views": [*result.views, *new]}))

@@ -67,22 +67,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: argparse.Namespace) -> int:
+    if arguments.format in {"csv", "html"} and (arguments.claims or arguments.compare):
+        raise UserError(
+            f"--claims and --compare go with markdown and latex, not with {arguments.format}; the html page has both."
+        )
     registry = load_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
         print(f"{problem.path}: not counted, because {problem.reason}", file=sys.stderr)
-    if not results:
-        print(
-            f"No results in {arguments.results_dir / profile_name}: python -m benchmark.run --profile {profile_name}",
-            file=sys.stderr,
-        )
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(results))
+    shown = [result for result in results if result.run.seed in chosen_seeds]
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
-        texts = {"scores.csv": to_csv(result for result in results if result.run.seed in chosen_seeds)}
+        texts = {"scores.csv": to_csv(shown)}
     elif arguments.claims:
         texts = _claims(builder, arguments.format)
     else:
@@ -91,11 +91,18 @@ def _command(arguments: argparse.Namespace) -> int:
             texts = {"report.html": to_page(builder, tables, grids, judge_all(builder))}
         else:
             texts = _render(grids, arguments.format, arguments.compare)
-    folder = arguments.tables_dir / profile_name
-    written = [_write(folder / name, text) for name, text in texts.items()]
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
-    _say(written)
+    if not shown:
+        which = "" if arguments.seeds is None else " of these seeds"
+        place = arguments.results_dir / profile_name
+        _say(
+            [],
+            [f"No results{which} in {place}, so nothing is written: python -m benchmark.run --profile {profile_name}"],
+        )
+        return DONE
+    folder = arguments.tables_dir / profile_name
+    _say([_write(folder / name, text) for name, text in texts.items()])
     if arguments.figures:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
         _say(drawn, remarks)
@@ -138,7 +145,7 @@ def _inputs(registry: Registry, results: list[Result], arguments: argparse.Names
         if result.run.data.dataset in registry.datasets and result.run.encoder.encoder in registry.encoders
     ]
     try:
-        return agreed_inputs(known, Inputs(), pinned)
+        return agreed_inputs(known, Inputs(), {})
     except UserError:
         found = find_inputs(
             registry,

@@ -375,3 +375,59 @@ def test_claims_are_judged_from_the_results(finished: Path, benchmark_command: C
     latex = benchmark_command("report", "--claims", "--format", "latex")
     assert r"\begin{tabular}" in latex.stdout
     assert (finished / "tables" / "tiny" / "claims.tex").is_file()
+
+
+def test_a_run_that_must_be_trained_for_another_view_is_trained(
+    finished: Path, experiments: Path, cache_dir: Path
+) -> None:
+    """Results without their logits, as a checkout has them, cannot be scored again."""
+    shutil.rmtree(finished / "results" / "tiny" / "logits")
+    path = experiments / "metrics.yaml"
+    path.write_text(path.read_text().replace("ece_bins: 10", "ece_bins: 20"))
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", finished / "results"]
+    call = run_module(
+        "run", *options, "--table", "main", "--datasets", "banking77", "--methods", "ts", "ls",
+        env={"BENCHMARK_CACHE_DIR": str(cache_dir)},
+    )  # fmt: skip
+    assert call.returncode == 0, call.stderr
+    assert "2 trained, 0 failed" in call.stdout
+    assert "by another scheduler" not in call.stdout
+    bins = {view["view"]["ece_bins"] for result in results_in(finished).values() for view in result["views"]}
+    assert bins == {10, 20}
+
+
+def test_finished_runs_need_no_inputs(finished: Path, experiments: Path, cache_dir: Path) -> None:
+    for file in (finished / "results" / "tiny").glob("tiny_banking77.clean.tiny_base.linear.cross_entropy.*"):
+        file.unlink()
+    datasets = yaml.safe_load((experiments / "datasets.yaml").read_text())
+    datasets["datasets"]["tiny_tnews"]["source"] = {
+        "kind": "files", "folder": "x", "format": "csv",
+        "train": ["a.csv"], "test": ["b.csv"], "text": "t", "intent": ["i"],
+    }  # fmt: skip
+    (experiments / "datasets.yaml").write_text(yaml.safe_dump(datasets, sort_keys=False))
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", finished / "results"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir), "BENCHMARK_DATA_DIR": ""}
+    call = run_module("run", *options, "--table", "main", env=environment)
+    assert call.returncode == 0, call.stdout + call.stderr
+    assert "2 trained, 0 failed" in call.stdout  # BERT and LS on the one data set that lacked results
+
+
+def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_command: Command) -> None:
+    benchmark_command("report", "--table", "main")
+    before = (finished / "tables" / "tiny" / "main.md").read_text()
+    call = benchmark_command("report", "--table", "main", "--seeds", "7")
+    assert "No results of these seeds" in call.stderr
+    assert (finished / "tables" / "tiny" / "main.md").read_text() == before
+
+
+@pytest.mark.parametrize("options", [["--format", "csv", "--compare"], ["--format", "html", "--claims"]])
+def test_options_that_do_not_go_together_are_refused(options: list[str]) -> None:
+    call = run_module("report", "--profile", "small", *options)
+    assert call.returncode == 2
+    assert "go with markdown and latex" in call.stderr
+
+
+def test_options_are_not_abbreviated() -> None:
+    call = run_module("run", "--prof", "demo", "--dry-run")
+    assert call.returncode == 2
+    assert "unrecognized arguments: --prof" in call.stderr

@@ -284,3 +284,37 @@ def test_every_number_stands_in_the_papers_source() -> None:
                 for value in values.values():
                     wanted[value] = wanted.get(value, 0) + 1
     assert {value: count for value, count in wanted.items() if printed.get(value, 0) < count} == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "sentence"),
+    [
+        ("metrics", "score: nll", "score: nlll", "metrics.nll.score"),
+        ("datasets", "words_per_text: [", "words_per_text: [900, 1] #", "the smaller number comes first"),
+        ("datasets", "keywords_per_label: ", "keywords_per_label: 99999 #", "not so many words"),
+        ("encoders", "heads: 2", "heads: 7", "must be a multiple"),
+        (
+            "profiles",
+            "      - batch_size: 64",
+            "      - {method: ts, learning_rate: 1.0e-3}\n      - batch_size: 64",
+            "ts is never trained, it calibrates what another method has trained; name bert instead.",
+        ),
+    ],
+)
+def test_more_mistakes_are_found_before_anything_runs(experiments: Path, file, before, after, sentence) -> None:
+    path = experiments / f"{file}.yaml"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        load_registry(experiments)
+
+
+def test_a_rule_for_a_method_holds_for_its_calibrated_form(experiments: Path) -> None:
+    path = experiments / "profiles.yaml"
+    text = path.read_text()
+    path.write_text(text.rstrip() + "\n      - {method: bert, learning_rate: 1.0e-5}\n")
+    registry = load_registry(experiments)
+    bert, ts = (resolve_run(registry, "demo", Subject("tnews", "base", name), 0, Inputs()) for name in ("bert", "ts"))
+    assert bert == ts
+    assert bert.optimisation.learning_rate == 1.0e-5

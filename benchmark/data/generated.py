@@ -23,8 +23,6 @@ def generate(name: str, source: GeneratedSource) -> Corpus:
         [generator.choice(source.vocabulary, source.keywords_per_label, replace=False) for _ in range(source.labels)]
     )
     shares = np.array(source.label_shares or [1.0] * source.labels)
-    if len(shares) != source.labels:
-        raise ValueError(f"{len(shares)} label shares for {source.labels} labels")
     splits = {
         split: _texts(source, generator, words, keywords, shares / shares.sum(), source.rows[split]) for split in SPLITS
     }

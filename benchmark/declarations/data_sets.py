@@ -38,6 +38,16 @@ class GeneratedSource(Declared):
     confusion: Share
     seed: Seed
 
+    @model_validator(mode="after")
+    def _fits_together(self) -> "GeneratedSource":
+        if self.words_per_text[0] > self.words_per_text[1]:
+            raise PydanticCustomError("words", "words_per_text: the smaller number comes first")
+        if self.keywords_per_label > self.vocabulary:
+            raise PydanticCustomError("keywords", "keywords_per_label: there are not so many words in the vocabulary")
+        if self.label_shares is not None and len(self.label_shares) != self.labels:
+            raise PydanticCustomError("shares", "label_shares: one share a label is needed")
+        return self
+
 
 class ValidationRows(Declared):
     """How many training rows are held out for validation, drawn once from a seed of their own."""
@@ -101,3 +111,12 @@ class Dataset(Declared):
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     tokens_per_text: Positive  # for time estimates only
     publisher: Publisher | None = None
+
+    @model_validator(mode="after")
+    def _one_validation(self) -> "Dataset":
+        if self.validation is not None and isinstance(self.source, FileSource) and self.source.validation:
+            raise PydanticCustomError(
+                "validation",
+                "validation: the source has validation files; give those or rows to hold out",
+            )
+        return self

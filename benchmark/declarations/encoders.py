@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Below, HubId, Text
 from benchmark.specs import Count, Declared, Items, Seed
@@ -28,6 +29,12 @@ class BuiltSource(Declared):
     heads: Count
     vocabulary: Count
     seed: Seed
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "BuiltSource":
+        if self.hidden % self.heads:
+            raise PydanticCustomError("heads", "heads: the hidden size must be a multiple of their number")
+        return self
 
 
 class EncoderSize(Declared):

@@ -35,11 +35,25 @@ class Scoring(Declared):
     rare_labels: Annotated[int, Field(ge=0)]
 
 
+Score = Literal[
+    "accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "ece",
+    "top_label_ece",
+    "adaptive_ece",
+    "brier",
+    "nll",
+    "confidence",
+]  # what every view holds
+
+
 class Metric(Declared):
     """What a column shows: ``scale`` * the stored score; the per-label value where the column names a label."""
 
     label: Text
-    score: Text
+    score: Score
     better: Literal["higher", "lower"]
     scale: Positive
     decimals: Annotated[int, Field(ge=0, le=6)]

@@ -91,15 +91,22 @@ class ResultFolder:
         raise AssertionError("unreachable: the numbers do not end")
 
     def save(self, result: Result, logits: Logits | None = None) -> Path:
-        """Write a result, its logits first; either both stand under their final names or the old state stays."""
+        """Write a result, its logits first and under a name of their content, so that the old state, logits included,
+        stays whole until the new result stands under its final name.
+        """
+        folder, name = self.folder / "logits", readable_name(result.run)
         if logits is not None:
             content = _pack(logits)
-            target = self.folder / "logits" / f"{readable_name(result.run)}.npz"
+            digest = hashlib.sha256(content).hexdigest()
+            target = folder / f"{name}.{digest[:12]}.npz"
             _write_atomically(target, content)
-            record = LogitsRecord(file=target.name, sha256=hashlib.sha256(content).hexdigest())
-            result = result.model_copy(update={"logits": record})
+            result = result.model_copy(update={"logits": LogitsRecord(file=target.name, sha256=digest)})
         path = self.path(result.run)
         _write_atomically(path, _to_json(result).encode("ascii"))
+        if result.logits is not None:
+            for old in folder.glob(f"{name}.*npz"):
+                if old.name != result.logits.file:
+                    old.unlink(missing_ok=True)
         return path
 
     def has_logits(self, result: Result) -> bool:

@@ -7,7 +7,6 @@ from statistics import fmean
 import numpy as np
 
 from benchmark.declarations import Metric, Table, TableRow
-from benchmark.errors import UserError
 from benchmark.plan import Finished
 from benchmark.registry import (
     CellRequest,
@@ -113,10 +112,6 @@ class GridBuilder:
             return found
         result, view = found.result, found.view
         if part.rarest is None:
-            if metric.score not in view.scores:
-                raise UserError(
-                    f'experiments/metrics.yaml: there is no score "{metric.score}"; known: {", ".join(view.scores)}.'
-                )
             return _Value(
                 metric.scale * view.scores[metric.score], _scaled(metric, _resampled(view, metric.score)), result.run_id
             )
