@@ -94,9 +94,11 @@ def built_fingerprint(encoder: Encoder) -> str:
 def missing_encoder_sentence(name: str, encoder: Encoder) -> str:
     """What to do where an encoder is not on this machine."""
     assert isinstance(encoder.source, PretrainedSource)
+    folders = ", ".join(f'"{folder}"' for folder in (*encoder.source.folders, encoder.source.id.rpartition("/")[2]))
     return (
         f'The encoder "{name}" ({encoder.source.id}) is not on this machine: fetch it with '
-        "`python -m benchmark.prepare`, or give a folder of model folders by --encoder-dir or BENCHMARK_ENCODER_DIR."
+        "`python -m benchmark.prepare`, or give a folder of model folders by --encoder-dir or BENCHMARK_ENCODER_DIR; "
+        f"it is looked for there under {folders}, with config.json and model.safetensors."
     )
 
 

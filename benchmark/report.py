@@ -22,7 +22,7 @@ from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.page import to_page
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, load_registry, select_tables
+from benchmark.registry import Inputs, Registry, load_registry, methods_of, select_tables
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
@@ -82,7 +82,7 @@ def _command(arguments: argparse.Namespace) -> int:
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
-        texts = {"scores.csv": to_csv(shown)}
+        texts = {"scores.csv": to_csv(shown, lambda result, view: methods_of(registry, result.run, view.view))}
     elif arguments.claims:
         texts = _claims(builder, arguments.format)
     else:

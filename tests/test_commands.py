@@ -121,6 +121,8 @@ def test_all_scores_come_as_one_long_table(finished: Path, benchmark_command: Co
 
     call = benchmark_command("report", "--format", "csv")
     frame = pd.read_csv(io.StringIO(call.stdout))
+    assert set(frame.methods) >= {"bert", "ts", "ls", "hs_rau", "rau_to_avuc"}
+    assert set(frame[frame.calibrator == "temperature"].methods) == {"ts"}
     assert frame["run_id"].nunique() == 51
     results = {result["run_id"]: result for result in results_in(finished).values()}
     row = frame[(frame["score"] == "ece") & (frame["split"] == "test") & (frame["calibrator"] == "temperature")].iloc[0]

@@ -11,7 +11,15 @@ from benchmark.registry.cells import (
 )
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.loading import EXPERIMENTS, load_registry
-from benchmark.registry.resolution import Inputs, Subject, composition, encoder_name, resolve_run, resolve_view
+from benchmark.registry.resolution import (
+    Inputs,
+    Subject,
+    composition,
+    encoder_name,
+    methods_of,
+    resolve_run,
+    resolve_view,
+)
 
 __all__ = [
     "EXPERIMENTS",
@@ -25,6 +33,7 @@ __all__ = [
     "composition",
     "encoder_name",
     "load_registry",
+    "methods_of",
     "narrow",
     "resolve_run",
     "resolve_view",

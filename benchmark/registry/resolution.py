@@ -89,6 +89,18 @@ def composition(registry: Registry, method: str) -> tuple[Head, tuple[LossTerm, 
     return registry.methods.heads[declared.head], tuple(registry.methods.losses[name] for name in declared.loss)
 
 
+def methods_of(registry: Registry, run: RunSpec, view: ViewSpec) -> str:
+    """The methods that a view of a run belongs to, by name: those with its head, loss terms and calibrator."""
+    trained = (run.head, run.loss)
+    calibrators = registry.methods.calibrators
+    return " ".join(
+        name
+        for name, method in registry.methods.methods.items()
+        if composition(registry, name) == trained
+        and (None if method.posthoc is None else calibrators[method.posthoc]) == view.calibrator
+    )
+
+
 def _training_settings(registry: Registry, profile_name: str, subject: Subject) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for rule in registry.profile(profile_name).training:

@@ -1,11 +1,12 @@
 """All scores of all results as one long table, for people's own analyses."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from benchmark.store import Result
+from benchmark.store import Result, ViewRecord
 
 _COLUMNS = [
+    "methods",
     "dataset",
     "corruption",
     "encoder",
@@ -22,14 +23,19 @@ _COLUMNS = [
 ]
 
 
-def to_csv(results: Iterable[Result]) -> str:
-    """CSV with a row for each result, view and score: fractions at full precision, as stored."""
+Methods = Callable[[Result, ViewRecord], str]
+
+
+def to_csv(results: Iterable[Result], methods: Methods) -> str:
+    """CSV with a row for each result, view and score: fractions at full precision, as stored. ``methods`` names those
+    that a view of a result belongs to.
+    """
     import pandas as pd
 
-    return str(pd.DataFrame(_rows(results), columns=_COLUMNS).to_csv(index=False, lineterminator="\n"))
+    return str(pd.DataFrame(_rows(results, methods), columns=_COLUMNS).to_csv(index=False, lineterminator="\n"))
 
 
-def _rows(results: Iterable[Result]) -> Iterator[dict[str, Any]]:
+def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any]]:
     for result in results:
         run = result.run
         about_run = {
@@ -43,6 +49,7 @@ def _rows(results: Iterable[Result]) -> Iterator[dict[str, Any]]:
         }
         for view in result.views:
             about_view = {
+                "methods": methods(result, view),
                 "split": view.view.split,
                 "calibrator": view.view.calibrator.kind if view.view.calibrator else "none",
                 "temperature": view.temperature,
