@@ -49,6 +49,12 @@ def judge_all(builder: GridBuilder) -> list[Judgement]:
     return [judge(name, claim, grids[claim.table], registry.tolerance) for name, claim in registry.claims.items()]
 
 
+def size_rule(tolerance: Tolerance) -> str:
+    """When a size counts as the paper's, in words."""
+    share = f"{100 * tolerance.share:g} % of the paper's"
+    return f"ours is off by at most {share} or by {tolerance.points:g} points, or the paper's lies in our interval"
+
+
 def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgement:
     """The verdict on one claim from the grid of its table.
 

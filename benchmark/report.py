@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.claims import judge_all
+from benchmark.claims import judge_all, size_rule
 from benchmark.commandline import (
     DONE,
     add_common_options,
@@ -128,7 +128,8 @@ def _render(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
 def _claims(builder: GridBuilder, markup: str) -> dict[str, str]:
     """The verdicts, from the whole tables, also those of which the profile has a part."""
     judgements = judge_all(builder)
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds)]))
+    rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}
     return {"claims.md": claims_to_markdown(judgements, note)}

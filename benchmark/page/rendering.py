@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from benchmark.claims import Judgement, Verdict
+from benchmark.claims import Judgement, Verdict, size_rule
 from benchmark.declarations import Table
 from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, describe
 from benchmark.page.details import signed
@@ -41,6 +41,7 @@ def to_page(
         headings={"datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
         verdicts=_counted(judgements),
         judgements=judgements,
+        size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],
         has_paper=any(cell.paper is not None for grid in grids for cell in grid.cells),
         ece_bins=builder.registry.scoring.ece_bins,
