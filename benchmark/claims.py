@@ -1,14 +1,17 @@
 """Do the paper's claims hold in the results at hand? One verdict each, with our number beside the paper's."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar, get_args
 
 from benchmark.declarations import Claim, Comparison, Tolerance
 from benchmark.tables import Cell, Grid, GridBuilder, difference
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
-Outcome = Literal["right", "wrong", "noise", "missing"]
+Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
+
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
     paper's nor is the paper's inside the interval. *Reproduced*: otherwise.
     """
     compared = [_compare(claim, comparison, grid) for comparison in claim.comparisons]
-    order: list[Outcome] = ["wrong", "missing", "noise", "right"]
-    decisive = min(compared, key=lambda item: (order.index(item.outcome), item.margin))
+    decisive = min(compared, key=lambda item: (_rank(item.outcome), item.margin))
     verdict, why = _verdict(claim, decisive, compared, tolerance)
     return Judgement(
         name=name,
@@ -113,10 +115,8 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     if row is None or row.mean is None or len(known) < len(others):
         return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=f"{text} ({_why([row, *others])})")
     against = [_against(claim, row, cell, f"{text} against {labels.get(key, key)}") for cell, key in known]
-    # the nearest other row decides; for "not best" the one that is furthest ahead
-    pick = max if claim.holds == "not_best" else min
-    nearest = pick(against, key=lambda item: item.margin)
-    outcome = nearest.outcome if claim.holds == "not_best" else _worst(item.outcome for item in against)
+    nearest = _deciding(claim, against, lambda item: item.margin)
+    outcome = nearest.outcome if claim.holds == "not_best" else min((item.outcome for item in against), key=_rank)
     return _Compared(outcome, nearest.margin, nearest.ours, nearest.interval, _paper(claim, row, others), nearest.text)
 
 
@@ -124,22 +124,31 @@ def _against(claim: Claim, row: Cell, other: Cell, text: str) -> _Compared:
     found = difference(row, other)
     if found is None:
         return _Compared("missing", 0.0, text=text)
-    better = 1 if row.better == "higher" else -1
-    side = better if claim.holds == "best" else -better
-    margin = side * found.estimate
+    margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=text)
 
 
 def _why(cells: list[Cell | None]) -> str:
-    reasons = ["not in this table" if cell is None else cell.why_missing for cell in cells if not cell or not cell.mean]
+    reasons = [
+        "not in this table" if cell is None else cell.why_missing for cell in cells if cell is None or cell.mean is None
+    ]
     return reasons[0] or "no result"
 
 
-def _worst(outcomes: Iterable[Outcome]) -> Outcome:
-    found = set(outcomes)
-    order: list[Outcome] = ["wrong", "missing", "noise", "right"]
-    return next(outcome for outcome in order if outcome in found)
+def _rank(outcome: Outcome) -> int:
+    return get_args(Outcome).index(outcome)
+
+
+def _side(claim: Claim, row: Cell) -> int:
+    """The sign that the difference row - other has where the claim holds."""
+    better = 1 if row.better == "higher" else -1
+    return better if claim.holds == "best" else -better
+
+
+def _deciding(claim: Claim, items: Iterable[Item], margin: Callable[[Item], float]) -> Item:
+    """The nearest of the other rows; for "not best" the one that is furthest ahead."""
+    return max(items, key=margin) if claim.holds == "not_best" else min(items, key=margin)
 
 
 def _paper(claim: Claim, row: Cell | None, others: list[Cell | None]) -> float | None:
@@ -147,8 +156,5 @@ def _paper(claim: Claim, row: Cell | None, others: list[Cell | None]) -> float |
     numbers = [cell.paper for cell in others if cell is not None and cell.paper is not None]
     if row is None or row.paper is None or len(numbers) < len(others):
         return None
-    better = 1 if row.better == "higher" else -1
-    side = better if claim.holds == "best" else -better
-    pick = max if claim.holds == "not_best" else min
-    printed = row.paper
-    return pick((printed - number for number in numbers), key=lambda gap: side * gap)
+    side, printed = _side(claim, row), row.paper
+    return _deciding(claim, [printed - number for number in numbers], lambda gap: side * gap)

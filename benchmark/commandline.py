@@ -35,6 +35,11 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
     sys.exit(code)
 
 
+def new_parser(command: str, description: str) -> argparse.ArgumentParser:
+    """A parser that takes options as they are written: run_all.sh, which looks at some, knows no short forms."""
+    return argparse.ArgumentParser(prog=f"python -m benchmark.{command}", description=description, allow_abbrev=False)
+
+
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Options of all three commands."""
     parser.add_argument(

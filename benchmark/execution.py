@@ -85,7 +85,7 @@ def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result) -> Non
             "folder logits/ beside it, and the run is trained again."
         )
     assert result.data is not None, "a successful result has data"
-    new = [score(view, logits, result.data) for view in planned.views if result.view(view) is None]
+    new = [score(view, logits, result.data) for view in result.unscored(planned.views)]
     folder.save(result.model_copy(update={"views": [*result.views, *new]}))
 
 

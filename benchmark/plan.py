@@ -130,7 +130,7 @@ def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo:
         return "train", "asked to do it again"
     if result.status == "failed":
         return "train", f"failed before ({result.failure.kind if result.failure else 'unknown'})"
-    missing = [view for view in views if result.view(view) is None]
+    missing = result.unscored(views)
     if not missing:
         return "skip", "done"
     if result.run_id in finished.with_logits:

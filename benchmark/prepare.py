@@ -12,6 +12,7 @@ from benchmark.commandline import (
     add_input_options,
     choose_profile,
     first_line,
+    new_parser,
     run_command,
 )
 from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
@@ -26,11 +27,7 @@ from benchmark.schedule.devices import find_devices, make_slots
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        allow_abbrev=False,
-        prog="python -m benchmark.prepare",
-        description="Fetch and check the data sets and encoders of a profile.",
-    )
+    parser = new_parser("prepare", "Fetch and check the data sets and encoders of a profile.")
     add_common_options(parser)
     add_input_options(parser)
     return parser

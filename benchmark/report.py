@@ -13,6 +13,7 @@ from benchmark.commandline import (
     add_input_options,
     add_table_option,
     choose_profile,
+    new_parser,
     run_command,
     seeds,
     words,
@@ -26,7 +27,6 @@ from benchmark.registry import Inputs, Registry, load_registry, methods_of, sele
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
-    seeds_in_words,
     to_csv,
     to_document,
     to_latex,
@@ -34,15 +34,13 @@ from benchmark.render import (
 )
 from benchmark.schedule.devices import find_devices
 from benchmark.store import Result, ResultFolder
-from benchmark.tables import Grid, GridBuilder, agreed_inputs, seeds_at_hand
+from benchmark.tables import Grid, GridBuilder, agreed_inputs, seeds_at_hand, seeds_in_words
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        allow_abbrev=False, prog="python -m benchmark.report", description="Render the tables from the results at hand."
-    )
+    parser = new_parser("report", "Render the tables from the results at hand.")
     add_table_option(parser)
     add_common_options(parser)
     add_input_options(parser)
@@ -95,11 +93,8 @@ def _command(arguments: argparse.Namespace) -> int:
         print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
     if not shown:
         which = "" if arguments.seeds is None else " of these seeds"
-        place = arguments.results_dir / profile_name
-        _say(
-            [],
-            [f"No results{which} in {place}, so nothing is written: python -m benchmark.run --profile {profile_name}"],
-        )
+        remedy = f"so nothing is written: python -m benchmark.run --profile {profile_name}"
+        print(f"No results{which} in {arguments.results_dir / profile_name}, {remedy}", file=sys.stderr)
         return DONE
     folder = arguments.tables_dir / profile_name
     _say([_write(folder / name, text) for name, text in texts.items()])

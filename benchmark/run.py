@@ -13,6 +13,7 @@ from benchmark.commandline import (
     add_table_option,
     choose_profile,
     first_line,
+    new_parser,
     run_command,
     seeds,
     words,
@@ -30,11 +31,7 @@ from benchmark.store import Result, ResultFolder
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        allow_abbrev=False,
-        prog="python -m benchmark.run",
-        description="Make the runs that tables need; finished ones are skipped.",
-    )
+    parser = new_parser("run", "Make the runs that tables need; finished ones are skipped.")
     add_table_option(parser)
     add_common_options(parser)
     add_input_options(parser)

@@ -144,7 +144,7 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
 
 def _has_all(done: Result, job: Job) -> bool:
     """Whether another scheduler has made this result in the meantime, with every view that is asked for."""
-    return done.status == "success" and all(done.view(view) is not None for view in job.views)
+    return done.status == "success" and not done.unscored(job.views)
 
 
 def _summary(result: Result) -> str:

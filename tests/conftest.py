@@ -13,6 +13,8 @@ import pytest
 import torch
 import yaml
 
+from benchmark.registry import Registry, load_registry
+
 torch.set_num_threads(1)  # the tests' matrices are tiny, and other processes are at work beside them
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -104,6 +106,12 @@ def tiny_experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXPERIMENTS, folder)
     tiny_profile(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def registry(tiny_experiments: Path) -> Registry:
+    """The registry with the profile ``tiny``; test modules that need another one define their own."""
+    return load_registry(tiny_experiments)
 
 
 @pytest.fixture

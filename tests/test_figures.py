@@ -24,20 +24,15 @@ from benchmark.figures.series import (
     scatter_panels,
     training_courses,
 )
-from benchmark.figures.words import missing_sentence, seeds_sentence
+from benchmark.figures.words import missing_sentence
 from benchmark.plan import Finished
 from benchmark.registry import Registry, Subject, load_registry
 from benchmark.store import EpochRecord, Reliability, Result, ResultFolder
-from benchmark.tables import GridBuilder, ResultFinder
+from benchmark.tables import GridBuilder, ResultFinder, seeds_in_words
 from tests.conftest import run_module
 from tests.results import failed_result, made_logits, made_result, tiny_inputs, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
-
-
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
 
 
 @pytest.fixture(scope="module")
@@ -235,8 +230,8 @@ def test_the_course_of_training_has_a_mark_where_terms_joined(registry: Registry
 
 
 def test_words_say_which_seeds_and_what_is_missing() -> None:
-    assert seeds_sentence([3], "Mean over") == "One seed (3)."
-    assert seeds_sentence([0, 2], "Mean over") == "Mean over n = 2 seeds (0, 2)."
+    assert seeds_in_words([3], "Mean over") == "One seed (3)."
+    assert seeds_in_words([0, 2], "Mean over") == "Mean over n = 2 seeds (0, 2)."
     assert fewer_seeds([("A", (0, 1)), ("B", (0,)), ("C", ())]) == ["B n = 1"]
     assert missing_sentence(["LS (no result)"], ["B n = 1"]) == "Missing: LS (no result). Fewer seeds: B n = 1."
     assert missing_sentence([], []) == ""

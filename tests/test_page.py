@@ -20,7 +20,7 @@ from benchmark.page import to_page
 from benchmark.page.about import duration
 from benchmark.page.reliability import BINS, diagram_data
 from benchmark.plan import Finished
-from benchmark.registry import Registry, Subject, load_registry, select_tables
+from benchmark.registry import Registry, Subject, select_tables
 from benchmark.store import Result, ResultFolder
 from benchmark.tables import GridBuilder
 from tests.conftest import Command
@@ -33,11 +33,6 @@ JUDGEMENTS = [
     for number, verdict in enumerate(VERDICTS)
 ]
 JUDGEMENTS[0] = replace(JUDGEMENTS[0], ours=-0.8, interval=(-1.93, 0.33), paper=-0.19)
-
-
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,13 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
+from benchmark.registry import Inputs, Registry, Subject, select_tables
 from benchmark.store import Result
 from tests.results import failed_result, made_result, tiny_inputs
-
-
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
 
 
 def plan(registry: Registry, profile: str, *tables: str, seeds: tuple[int, ...] = (0,), **options) -> list[PlannedRun]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.jobs import Job, JobEnded, WorkerSetup
-from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
+from benchmark.registry import Inputs, Registry, Subject, resolve_run
 from benchmark.schedule import CannotStart, Device, Pool, Slot, Update
 from tests.fake_worker import (
     ALWAYS_DIES,
@@ -24,11 +24,6 @@ from tests.fake_worker import (
 
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
 CPU = Slot(Device("cpu", "CPU"), 1)
-
-
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
 
 
 def job(registry: Registry, seed: int) -> Job:

@@ -136,11 +136,6 @@ def test_estimates_follow_what_was_measured() -> None:
 # --- display ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
-
-
 def jobs(registry: Registry) -> list[Job]:
     made = []
     for method in ("bert", "ls", "hs_rau"):

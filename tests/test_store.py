@@ -7,15 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.registry import Registry, Subject, load_registry
+from benchmark.registry import Registry, Subject
 from benchmark.specs import readable_name
 from benchmark.store import Result, ResultFolder, claim
 from tests.results import failed_result, made_logits, made_result
-
-
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
 
 
 @pytest.fixture

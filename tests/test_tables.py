@@ -32,11 +32,6 @@ METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
 
 
 @pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
-
-
-@pytest.fixture(scope="module")
 def results(registry: Registry) -> list[Result]:
     """Every run of Table 1, one seed, with F1 of 0.80, 0.81, ... by method and ECE that falls."""
     made = []

@@ -191,11 +191,6 @@ def test_a_loss_that_is_not_finite_ends_the_run_in_words(bad: float) -> None:
 # --- whole trainings -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def registry(tiny_experiments: Path) -> Registry:
-    return load_registry(tiny_experiments)
-
-
 class Bench:
     """Trains runs of the tiny profile, always from the pretrained weights."""
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from benchmark.declarations.texts import Text
 from benchmark.specs import Declared, Items, Name
 
 NoiseLevel = Annotated[float, Field(gt=0, le=1)]
@@ -30,7 +31,7 @@ Levels = Annotated[Items[NoiseLevel], AfterValidator(_rising)]
 class DatasetFigure(Declared):
     """A figure about one data set, by its role; made once for each data set of the profile where none is named."""
 
-    caption: Annotated[str, Field(min_length=1)]
+    caption: Text
     dataset: Name | None = None
     encoder: Name = "base"
 
@@ -75,7 +76,7 @@ class F1AgainstEceFigure(Declared):
     """F1 against ECE of a table's rows, a panel a data set, the paper's numbers beside ours."""
 
     kind: Literal["f1_against_ece"]
-    caption: Annotated[str, Field(min_length=1)]
+    caption: Text
     table: Name
 
 

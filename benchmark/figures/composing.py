@@ -37,10 +37,10 @@ from benchmark.figures.series import (
     scatter_panels,
     training_courses,
 )
-from benchmark.figures.words import Words, missing_sentence, seeds_sentence
+from benchmark.figures.words import Words, missing_sentence
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, narrow
-from benchmark.tables import GridBuilder, ResultFinder
+from benchmark.tables import GridBuilder, seeds_in_words
 
 _OnOneDataset = ConfidenceFigure | ReliabilityFigure | NoiseFigure | PerLabelFigure | TrainingFigure
 
@@ -61,7 +61,7 @@ class Composer:
         self.styles = Styles(registry.methods.methods)
         self.lettering = Lettering(self._texts(finished))
         labels = {name: self.lettering.text(method.label, name) for name, method in registry.methods.methods.items()}
-        self.source = Source(ResultFinder(registry, profile_name, finished, inputs), tuple(seeds), labels)
+        self.source = Source(self.grids.finder, tuple(seeds), labels)
 
     def house_style(self) -> AbstractContextManager[None]:
         """The settings of matplotlib under which the figures are to be drawn and saved."""
@@ -99,7 +99,7 @@ class Composer:
         sentences = (
             f"Predicted label's confidence on the test rows in {len(series[0].bins.count)} bins.",
             f"{_ABOUT_ECE} Top-label ECE is the mean gap weighted by rows, seed by seed.",
-            seeds_sentence(_seeds(found), "Bins pooled and scores averaged (± sample standard deviation) over"),
+            seeds_in_words(_seeds(found), "Bins pooled and scores averaged (± sample standard deviation) over"),
             about,
         )
         words = self._words(figure, dataset, *sentences)
@@ -111,7 +111,7 @@ class Composer:
         series = label_series(found)
         shown = len(series.names)
         cut = f"The {shown} rarest of {series.n_labels} labels." if shown < series.n_labels else ""
-        words = self._words(figure, dataset, cut, seeds_sentence(_seeds(found), "Mean over"), about)
+        words = self._words(figure, dataset, cut, seeds_in_words(_seeds(found), "Mean over"), about)
         return draw_labels(series, self.lettering, self.styles, words)
 
     def _training(self, figure: TrainingFigure, dataset: str, found: list[MethodResults], about: str) -> Picture:
@@ -119,7 +119,7 @@ class Composer:
             figure,
             dataset,
             "Means over the training rows of an epoch, dropout on; terms before their weights.",
-            seeds_sentence(_seeds(found), "A line for each of"),
+            seeds_in_words(_seeds(found), "A line for each of"),
             about,
         )
         return draw_training([training_courses(item) for item in found], words)
@@ -129,7 +129,7 @@ class Composer:
         if isinstance(series, str):
             return series
         about = missing_sentence(series.missing, series.partial)
-        spread = seeds_sentence(series.seeds, _ABOUT_SPREAD)
+        spread = seeds_in_words(series.seeds, _ABOUT_SPREAD)
         aside = "Methods stand side by side at each level." if len(series.seeds) > 1 else ""
         words = self._words(figure, dataset, _ABOUT_ECE, spread, aside, about)
         return draw_noise(series, self.styles, words)
@@ -150,7 +150,7 @@ class Composer:
         sentences = (
             _ABOUT_ECE,
             "The paper's numbers are those of its own data, encoders and seeds." if with_paper else "",
-            seeds_sentence(sorted({seed for point, _ in points for seed in point.seeds}), _ABOUT_SPREAD),
+            seeds_in_words(sorted({seed for point, _ in points for seed in point.seeds}), _ABOUT_SPREAD),
             missing_sentence(missing, partial),
         )
         return draw_scatter(shown, titles, self.styles, Words("F1 against ECE", self._sentences(figure, *sentences)))

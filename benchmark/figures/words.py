@@ -16,13 +16,6 @@ class Words:
         return " ".join(sentence for sentence in self.sentences if sentence)
 
 
-def seeds_sentence(seeds: Sequence[int], several: str) -> str:
-    """Which seeds; ``several`` says what was made of more than one: "Mean over"."""
-    if len(seeds) == 1:
-        return f"One seed ({seeds[0]})."
-    return f"{several} n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)})."
-
-
 def missing_sentence(missing: Sequence[str], partial: Sequence[str]) -> str:
     """What a reader would look for in vain, and what stands on fewer seeds than the rest; "" for neither."""
     parts = []

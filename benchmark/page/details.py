@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.render.text import MINUS, MISSING, PLUS_MINUS, WITHIN_NOISE
+from benchmark.render.text import PLUS_MINUS, WITHIN_NOISE, number, signed
 from benchmark.tables import Cell
 
 NO_RESULT = "no result"
@@ -52,13 +52,3 @@ def _spread(cell: Cell) -> str:
         return "not known from one seed"
     ends = f"{number(min(cell.values), cell.decimals)} to {number(max(cell.values), cell.decimals)}"
     return f"{PLUS_MINUS} {number(cell.deviation, cell.decimals)} (sample standard deviation), {ends}"
-
-
-def number(value: float | None, decimals: int) -> str:
-    """A number with a minus sign of its own, or the mark of a missing one."""
-    return MISSING if value is None else f"{value:.{decimals}f}".replace("-", MINUS)
-
-
-def signed(value: float | None, decimals: int) -> str:
-    """A difference, which always has a sign, or the mark of a missing one."""
-    return MISSING if value is None else f"{value:+.{decimals}f}".replace("-", MINUS)

@@ -9,9 +9,9 @@ from typing import get_args
 from benchmark.claims import Judgement, Verdict, size_rule
 from benchmark.declarations import Table
 from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, describe
-from benchmark.page.details import signed
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
+from benchmark.render.text import signed
 from benchmark.specs import readable_name
 from benchmark.tables import Grid, GridBuilder
 

@@ -120,16 +120,9 @@ def _cells(
                 spread=spread,
                 paper=replace(papers[position], bold=paper.cells[position].best),
                 difference=difference,
-                sort_by={"ours": cell.mean, "paper": cell.paper, "difference": _difference(cell)},
+                sort_by={"ours": cell.mean, "paper": cell.paper, "difference": cell.from_paper},
                 missing=(cell.why_missing or NO_RESULT) if cell.mean is None else None,
                 detail=detail(cell, f"{label}, {metric.full_label}", grid.seeds, difference.text, files),
             )
         )
     return tuple(views)
-
-
-def _difference(cell: Cell) -> float | None:
-    """Of the printed numbers, as the difference is printed."""
-    if cell.mean is None or cell.paper is None:
-        return None
-    return round(cell.mean, cell.decimals) - round(cell.paper, cell.decimals)

@@ -4,12 +4,10 @@ from benchmark.render.claims import claims_to_latex, claims_to_markdown
 from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
-from benchmark.render.text import seeds_in_words
 
 __all__ = [
     "claims_to_latex",
     "claims_to_markdown",
-    "seeds_in_words",
     "to_csv",
     "to_document",
     "to_latex",

@@ -1,19 +1,18 @@
 """Verdicts on the paper's claims as Markdown and LaTeX."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 from tabulate import tabulate
 
-from benchmark.claims import Judgement
+from benchmark.claims import Judgement, Verdict
 from benchmark.render import latex, markdown
-from benchmark.render.text import MINUS, MISSING
-
-VERDICTS = ("reproduced", "direction only", "not reproduced", "cannot be told")
+from benchmark.render.text import signed
 
 
 def summary(judgements: Sequence[Judgement]) -> str:
     """How many claims have which verdict, in one line."""
-    counts = [(sum(judgement.verdict == verdict for judgement in judgements), verdict) for verdict in VERDICTS]
+    counts = [(sum(judgement.verdict == verdict for judgement in judgements), verdict) for verdict in get_args(Verdict)]
     return f"{len(judgements)} claims: " + ", ".join(f"{count} {verdict}" for count, verdict in counts if count) + "."
 
 
@@ -59,18 +58,9 @@ def _lead(judgements: Sequence[Judgement], note: str) -> str:
 
 
 def _rows(judgements: Sequence[Judgement]) -> list[list[str]]:
-    return [
-        [item.says, item.verdict, _ours(item), MISSING if item.paper is None else _signed(item.paper), item.why]
-        for item in judgements
-    ]
+    return [[item.says, item.verdict, _ours(item), signed(item.paper, 2), item.why] for item in judgements]
 
 
 def _ours(item: Judgement) -> str:
-    if item.ours is None:
-        return MISSING
-    text = _signed(item.ours)
-    return text if item.interval is None else f"{text} [{_signed(item.interval[0])}, {_signed(item.interval[1])}]"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", MINUS)
+    text = signed(item.ours, 2)
+    return text if item.interval is None else f"{text} [{signed(item.interval[0], 2)}, {signed(item.interval[1], 2)}]"

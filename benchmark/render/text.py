@@ -1,9 +1,8 @@
 """A grid as lines of text cells, before any markup: shared by Markdown and LaTeX."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmark.tables import Cell, Grid, GridRow
+from benchmark.tables import Cell, Grid, GridRow, seeds_in_words
 
 MISSING = "–"
 PLUS_MINUS = "±"
@@ -38,8 +37,8 @@ def lines(row: GridRow, compare: bool) -> list[Line]:
         return [Line(row.label, None, ours)]
     return [
         Line(row.label, "ours", ours),
-        Line("", "paper", tuple(TextCell(_number(cell.paper, cell.decimals)) for cell in row.cells)),
-        Line("", "difference", tuple(TextCell(_difference(cell)) for cell in row.cells)),
+        Line("", "paper", tuple(TextCell(number(cell.paper, cell.decimals)) for cell in row.cells)),
+        Line("", "difference", tuple(TextCell(signed(cell.from_paper, cell.decimals)) for cell in row.cells)),
     ]
 
 
@@ -47,7 +46,7 @@ def ours_text(cell: Cell) -> str:
     """Mean, from two seeds on the sample standard deviation, and n where seeds are missing."""
     if cell.mean is None:
         return MISSING
-    text = _number(cell.mean, cell.decimals)
+    text = number(cell.mean, cell.decimals)
     if cell.deviation is not None:
         text += f" {PLUS_MINUS} {cell.deviation:.{cell.decimals}f}"
     return f"{text} (n={len(cell.values)})" if cell.partial else text
@@ -61,15 +60,12 @@ def caption(grid: Grid) -> str:
 def notes(grid: Grid) -> list[str]:
     """What must be known to read the numbers, in sentences."""
     parts = []
-    n = len(grid.seeds)
-    if n == 1:
-        parts.append(seeds_in_words(grid.seeds))
-    elif n > 1:
-        parts.append(f"Mean {PLUS_MINUS} sample standard deviation over {seeds_in_words(grid.seeds)}")
+    if grid.seeds:
+        parts.append(seeds_in_words(grid.seeds, f"Mean {PLUS_MINUS} sample standard deviation over"))
     parts.append("Best as printed in bold.")
     n_leads = sum(cell.lead is not None for cell in grid.cells)
     if any(cell.lead_within_noise for cell in grid.cells):
-        varied = "test rows and seeds" if n > 1 else "test rows"
+        varied = "test rows and seeds" if len(grid.seeds) > 1 else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {n_leads} leads tested here: F1 and ECE)."
@@ -83,26 +79,11 @@ def notes(grid: Grid) -> list[str]:
     return parts
 
 
-def seeds_in_words(seeds: Sequence[int]) -> str:
-    """How many seeds and which; nothing for none."""
-    if not seeds:
-        return ""
-    if len(seeds) == 1:
-        return f"One seed ({seeds[0]})."
-    return f"n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)})."
+def number(value: float | None, decimals: int) -> str:
+    """A number with a minus sign of its own, or the mark of a missing one."""
+    return MISSING if value is None else f"{value:.{decimals}f}".replace("-", MINUS)
 
 
-def _number(value: float | None, decimals: int) -> str:
-    if value is None:
-        return MISSING
-    text = f"{value:.{decimals}f}"
-    return text.replace("-", MINUS)
-
-
-def _difference(cell: Cell) -> str:
-    """Of the printed numbers, so that it adds up on paper."""
-    if cell.mean is None or cell.paper is None:
-        return MISSING
-    difference = round(cell.mean, cell.decimals) - round(cell.paper, cell.decimals)
-    text = f"{difference:+.{cell.decimals}f}"
-    return text.replace("-", MINUS)
+def signed(value: float | None, decimals: int) -> str:
+    """A difference, which always has a sign, or the mark of a missing one."""
+    return MISSING if value is None else f"{value:+.{decimals}f}".replace("-", MINUS)

@@ -3,6 +3,7 @@ scored.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -208,6 +209,10 @@ class Result(Record):
         """The scores of that view, if they were made."""
         wanted = identity(spec)
         return next((view for view in self.views if view.view_id == wanted), None)
+
+    def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
+        """Those of the views whose scores were not made."""
+        return [spec for spec in specs if self.view(spec) is None]
 
 
 def finite_or_none(values: Any) -> list[float | None]:

@@ -5,6 +5,7 @@ from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
+from benchmark.tables.wording import seeds_in_words
 
 __all__ = [
     "Cell",
@@ -18,4 +19,5 @@ __all__ = [
     "difference",
     "mark_best",
     "seeds_at_hand",
+    "seeds_in_words",
 ]

@@ -116,7 +116,7 @@ class GridBuilder:
                 metric.scale * view.scores[metric.score], _scaled(metric, _resampled(view, metric.score)), result.run_id
             )
         label = found.data.rarest(part.rarest)
-        per_label = view.per_label.model_dump().get(metric.score)
+        per_label = getattr(view.per_label, metric.score, None)
         if label is None or per_label is None:
             return "there is no such value for one label"
         resampled = _scaled(metric, _resampled(view, metric.score, label))

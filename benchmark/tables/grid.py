@@ -39,6 +39,13 @@ class Cell:
         return stdev(self.values) if len(self.values) > 1 else None
 
     @property
+    def from_paper(self) -> float | None:
+        """Ours minus the paper's, both as printed, so that it adds up on paper; None where either is missing."""
+        if self.mean is None or self.paper is None:
+            return None
+        return round(self.mean, self.decimals) - round(self.paper, self.decimals)
+
+    @property
     def partial(self) -> bool:
         """Whether some but not all of the expected seeds have a result."""
         return 0 < len(self.values) < self.expected

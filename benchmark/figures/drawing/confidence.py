@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmark.figures.drawing.sheet import Sheet, panel_letter
+from benchmark.figures.drawing.sheet import Sheet, arrangement, panel_letter
 from benchmark.figures.drawing.style import BLACK, GREY, ORANGE, SKY, VERMILLION, Look
 from benchmark.figures.series import ReliabilitySeries
 from benchmark.figures.words import Words
@@ -49,8 +49,7 @@ def draw_confidence(series: ReliabilitySeries, words: Words) -> Figure:
 
 def draw_reliability(panels: Sequence[ReliabilitySeries], words: Words) -> Figure:
     """Reliability diagrams, up to three in a row."""
-    columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
-    rows = -(-len(panels) // columns)
+    rows, columns = arrangement(len(panels))
     sheet = Sheet(words, body_height=0.4 + rows * 2.4, legend_lines=1)
     grid = sheet.panels(rows, columns, top=0.55, bottom=0.42, between=(0.3, 0.75), sharex=True, sharey=True)
     places = [axes for row in grid for axes in row]

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark.figures.drawing.sheet import Sheet
+from benchmark.figures.drawing.sheet import Sheet, arrangement
 from benchmark.figures.drawing.style import GREY, Look, Style, Styles
 from benchmark.figures.series import Point, ScatterPanel
 from benchmark.figures.words import Words
@@ -15,8 +15,7 @@ from benchmark.figures.words import Words
 
 def draw_scatter(panels: Sequence[ScatterPanel], titles: Mapping[str, str], styles: Styles, words: Words) -> Figure:
     """A panel a data set (``titles`` by its role), up to three in a row: ours filled, the paper's hollow."""
-    columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
-    rows = -(-len(panels) // columns)
+    rows, columns = arrangement(len(panels))
     rows_of_table = list(dict.fromkeys((point.key, point.label) for panel in panels for point in panel.points))
     per_line = 8
     handles = [Line2D([], [], label=label, **_marks(styles.of(key))) for key, label in rows_of_table]

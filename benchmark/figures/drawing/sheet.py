@@ -89,6 +89,12 @@ class Sheet:
         self.figure.text(x / WIDTH, y / self.height, text, **options)
 
 
+def arrangement(n_panels: int) -> tuple[int, int]:
+    """Rows and columns for so many panels, up to three in a row."""
+    columns = 2 if n_panels in (2, 4) else min(n_panels, 3)
+    return -(-n_panels // columns), columns
+
+
 def panel_letter(index: int) -> str:
     """(a), (b), ..."""
     return f"({chr(ord('a') + index)})"

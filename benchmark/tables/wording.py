@@ -1,0 +1,12 @@
+"""Words that tables and figures share."""
+
+from collections.abc import Sequence
+
+
+def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
+    """How many seeds and which; ``several`` says what was made of more than one ("Mean over"); nothing for none."""
+    if not seeds:
+        return ""
+    if len(seeds) == 1:
+        return f"One seed ({seeds[0]})."
+    return f"{several} n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)}).".lstrip()
