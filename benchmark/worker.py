@@ -68,9 +68,12 @@ class Worker:
         return JobEnded(outcome="success", seconds=time.monotonic() - started, summary=_summary(result))
 
     def send(self, event: Declared) -> None:
-        """Tell the scheduler."""
-        self.events.write(event.model_dump_json() + "\n")
-        self.events.flush()
+        """Tell the scheduler; where it is gone, end at once: the run has not failed, and nobody waits for it."""
+        try:
+            self.events.write(event.model_dump_json() + "\n")
+            self.events.flush()
+        except BrokenPipeError:
+            os._exit(0)
 
     def _train(self, job: Job) -> tuple[Result, Logits]:
         _reset_peak_memory(self.device)

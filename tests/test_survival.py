@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.inputs import find_inputs, places
+from benchmark.jobs import Job, WorkerSetup
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import Registry, select_tables
+from benchmark.worker import Worker
 from tests.conftest import PROJECT, Command
 from tests.test_commands import alive, children_of, results_in
 
@@ -147,3 +152,42 @@ def test_a_run_that_memory_does_not_suffice_for_is_tried_in_pieces(
     (result,) = results_in(tmp_path).values()
     assert result["training"]["pieces"] > 1
     assert json.loads(json.dumps(result))["status"] == "success"
+
+
+def test_a_worker_whose_scheduler_is_gone_leaves_no_failed_run(
+    registry: Registry, cache_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe breaks in the middle of a training: the process ends there, and the run has not failed."""
+    where = places(None, None, cache_dir)
+    inputs = find_inputs(registry, ["tiny_banking77"], ["tiny_base"], where).inputs
+    plan = make_plan(
+        registry,
+        "tiny",
+        select_tables(registry, "tiny", ["main"], ["banking77"], ["bert"]),
+        [0],
+        inputs,
+        Finished.of([]),
+    )
+    setup = WorkerSetup(
+        results_root=tmp_path / "results",
+        profile="tiny",
+        data_folders=where.all_data_folders(),
+        encoder_folders=(),
+        built_encoders=where.built_encoders,
+        device="cpu",
+        threads=1,
+    )
+
+    class Gone:
+        def write(self, text: str) -> None:
+            raise BrokenPipeError
+
+    def ended(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("benchmark.worker.os._exit", ended)
+    planned = plan[0]
+    job = Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False)
+    with pytest.raises(SystemExit):
+        Worker(setup, Gone()).handle(job)
+    assert results_in(tmp_path) == {}
