@@ -10,6 +10,8 @@ from benchmark.tables import Cell, Grid, GridBuilder, difference
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
 
+OF_TESTED: dict[Verdict, str] = {"cannot be told": "within noise"}  # the only reason that a tested claim is left open
+
 
 Item = TypeVar("Item")
 
@@ -28,6 +30,7 @@ class Judgement:
     ours: float | None = None
     interval: tuple[float, float] | None = None
     paper: float | None = None
+    tested: bool = True  # False where the verdict is left open because runs are missing
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,17 @@ def judge_all(builder: GridBuilder) -> list[Judgement]:
         for table in dict.fromkeys(claim.table for claim in registry.claims.values())
     }
     return [judge(name, claim, grids[claim.table], registry.tolerance) for name, claim in registry.claims.items()]
+
+
+def tested_first(judgements: Iterable[Judgement]) -> list[Judgement]:
+    """The claims that could be tested, then those whose runs are missing, each in their order."""
+    return sorted(judgements, key=lambda judgement: not judgement.tested)
+
+
+def counted(judgements: Iterable[Judgement]) -> dict[Verdict, int]:
+    """How many of the claims that could be tested have each verdict."""
+    verdicts = [judgement.verdict for judgement in judgements if judgement.tested]
+    return {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)}
 
 
 def size_rule(tolerance: Tolerance) -> str:
@@ -78,16 +92,18 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         ours=decisive.ours,
         interval=decisive.interval,
         paper=decisive.paper,
+        tested=decisive.outcome != "missing",
     )
 
 
 def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], tolerance: Tolerance) -> tuple[Verdict, str]:
     count = sum(item.outcome == decisive.outcome for item in compared)
     of_all = f" ({count} of {len(compared)} comparisons)" if len(compared) > 1 else ""
+    if decisive.outcome == "missing":
+        several = f"{count} of {len(compared)} comparisons, first " if len(compared) > 1 else ""
+        return "cannot be told", f"missing: {several}{decisive.text}"
     if decisive.outcome == "wrong":
         return "not reproduced", f"{decisive.text} comes out the other way{of_all}"
-    if decisive.outcome == "missing":
-        return "cannot be told", f"missing: {decisive.text}{of_all}"
     if decisive.outcome == "noise":
         return "cannot be told", f"{decisive.text} is within noise{of_all}"
     if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive, tolerance):

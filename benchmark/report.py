@@ -34,7 +34,7 @@ from benchmark.render import (
 )
 from benchmark.schedule.devices import find_devices
 from benchmark.store import Result, ResultFolder
-from benchmark.tables import Grid, GridBuilder, agreed_inputs, seeds_at_hand, seeds_in_words
+from benchmark.tables import ONE_SEED, Grid, GridBuilder, agreed_inputs, seeds_at_hand, seeds_in_words
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
 
@@ -124,7 +124,8 @@ def _claims(builder: GridBuilder, markup: str) -> dict[str, str]:
     """The verdicts, from the whole tables, also those of which the profile has a part."""
     judgements = judge_all(builder)
     rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), rule]))
+    one_seed = ONE_SEED if len(builder.seeds) == 1 else ""
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), one_seed, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}
     return {"claims.md": claims_to_markdown(judgements, note)}

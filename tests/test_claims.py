@@ -1,15 +1,16 @@
 """The paper's claims: each holds in the paper's own numbers; verdicts follow the stated rules."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from benchmark.claims import judge, judge_all
+from benchmark.claims import Judgement, Verdict, judge, judge_all
 from benchmark.declarations import Claim, Comparison, Tolerance
 from benchmark.plan import Finished
 from benchmark.registry import load_registry
-from benchmark.render import claims_to_latex, claims_to_markdown
+from benchmark.render import claims_summary, claims_to_latex, claims_to_markdown
 from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow
 from tests.results import tiny_inputs
 
@@ -144,11 +145,38 @@ def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
     assert "no result" in without_b.why
 
 
+def test_claims_whose_runs_are_missing_are_counted_apart_and_come_last() -> None:
+    verdicts: list[tuple[Verdict, bool]] = [("cannot be told", False), ("cannot be told", True), ("reproduced", True)]
+    judgements = [
+        Judgement(str(number), f"Claim {number}.", "", verdict, "", tested=tested)
+        for number, (verdict, tested) in enumerate(verdicts)
+    ]
+    markdown = claims_to_markdown(judgements, "")
+    assert "2 of 3 claims can be tested with the runs at hand: 1 reproduced, 1 within noise." in markdown
+    assert "For the other 1 runs are missing." in markdown
+    assert re.findall(r"Claim (\d)", markdown) == ["1", "2", "0"]
+    assert claims_summary(judgements[1:]) == (
+        "2 of 2 claims can be tested with the runs at hand: 1 reproduced, 1 within noise."
+    )
+
+
+def test_what_is_missing_of_several_comparisons_is_said() -> None:
+    comparisons = tuple(Comparison(row="a", against=(other,), column="TNEWS", metric="f1") for other in "bc")
+    found = judge(
+        "x",
+        claim("best").model_copy(update={"comparisons": comparisons}),
+        grid({"a": cell(50.0), "b": cell(49.0), "c": cell(None)}),
+        TOLERANCE,
+    )
+    assert not found.tested
+    assert found.why == "missing: 1 of 2 comparisons, first TNEWS F1: A (no result)"
+
+
 def test_verdicts_are_rendered_with_names_as_themselves() -> None:
     builder = GridBuilder(REGISTRY, "paper", Finished.of([]), tiny_inputs(), ())
     judgements = judge_all(builder)
     assert {item.verdict for item in judgements} == {"cannot be told"}
     markdown = claims_to_markdown(judgements, "A note.")
-    assert f"{len(judgements)} claims: {len(judgements)} cannot be told." in markdown
+    assert f"None of the {len(judgements)} claims can be tested: runs are missing." in markdown
     assert "| On TNEWS every removed or replaced component costs F1." in markdown
     assert r"5 \% noisy labels F1" in claims_to_latex(judgements, "A note.")

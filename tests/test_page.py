@@ -32,6 +32,7 @@ JUDGEMENTS = [
     Judgement(f"claim_{number}", f"Claim {number} {NAMES[number]}", f"Table {number}", verdict, f"why {NAMES[number]}")
     for number, verdict in enumerate(VERDICTS)
 ]
+JUDGEMENTS.append(Judgement("claim_4", "Claim 4", "Table 4", "cannot be told", "missing: a run", tested=False))
 JUDGEMENTS[0] = replace(JUDGEMENTS[0], ours=-0.8, interval=(-1.93, 0.33), paper=-0.19)
 
 
@@ -144,8 +145,9 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
     shown = text(page)
     assert "Profile tiny" in shown
     assert "37 of 42 runs 2 failed 3 not run yet" in shown
-    assert "Seeds 0, 1 the profile declares 0" in shown
-    assert "Training time 37 s in total 1 s to 1 s a run" in shown
+    assert "Seeds 2 (seeds 0, 1) the profile declares 1 (seed 0)" in shown
+    assert "Training time 37 s summed over the runs" in shown
+    assert "LS Mueller et al., 2019: label smoothing" in shown
     assert "made up, 1 thread, float32" in shown
     assert "diverged: the loss was not finite in epoch 1" in shown
     assert "tiny tnews 96 40 60 6 none aaaaaaaaaaaa" in shown
@@ -155,11 +157,28 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
 
 def test_claims_are_counted_and_listed(page: str) -> None:
     shown = text(page)
-    assert "1 reproduced 1 direction only 1 not reproduced 1 cannot be told" in shown
+    assert "1 reproduced 1 direction only 1 not reproduced 1 within noise 1 not tested, runs are missing" in shown
+    assert "4 of 5 claims can be tested" in shown
+    assert shown.index("Claim 3") < shown.index("1 claim that these runs do not test") < shown.index("Claim 4")
     assert "ours −0.80 [−1.93, +0.33] paper −0.19" in shown
     for judgement in JUDGEMENTS:
         assert judgement.says in shown
         assert judgement.why in shown
+
+
+def test_the_top_says_in_short_what_the_first_table_says(page: str, registry: Registry, results: list[Result]) -> None:
+    shown = text(page)
+    assert re.search(r"tiny tnews\b", shown)
+    found = re.search(
+        r"TNEWS\. Highest F1: HS-RAU, 84\.10, 1\.00 higher than AVUC .*?ECE: HS-RAU, .*? BERT, the first row", shown
+    )
+    assert found
+    assert shown.index("In short") < found.start() < shown.index("Do the paper’s claims hold here?")
+    assert "one seed does not tell" not in shown
+    one = text(render(registry, [result for result in results if result.run.seed == 0], seeds=(0,)))
+    assert "one seed does not tell how far seeds scatter" in one
+    assert "1.00 higher than AVUC (95 % interval" in one
+    assert "beyond noise" not in one[: one.index("Do the paper’s claims")].replace("Beyond", "")
 
 
 def test_without_claims_nothing_is_said_of_them(registry: Registry, results: list[Result]) -> None:
@@ -178,9 +197,9 @@ def test_a_cell_tells_its_seeds_spread_lead_paper_and_files(page: str, results: 
     assert found.startswith("Mean 84.10, higher is better Seeds n = 2 of 2: 84.00 (seed 0), 84.20 (seed 1)")
     assert "Spread ± 0.14 (sample standard deviation), 84.00 to 84.20" in found
     assert re.search(
-        r"Lead over the runner-up \+1\.00, 95 % interval [+−][\d.]+ to [+−][\d.]+, (within|beyond) noise", found
+        r"Lead 1\.00 higher than AVUC \(95 % interval −?[\d.]+ to −?[\d.]+\), (within|beyond) noise", found
     )
-    assert "Paper 56.02, difference +28.08" in found
+    assert "Paper 56.02 Difference +28.08, ours minus the paper’s" in found
     files = re.findall(r"\S+\.json", found)
     assert [re.search(r"seed(\d)", name).group(1) for name in files] == ["0", "1"]
     assert files[0].split(".")[-2] in {result.run_id[:12] for result in results}
@@ -394,7 +413,12 @@ def test_diagrams_are_drawn_and_follow_the_choices(browser: Browser, results: li
     assert browser.one("#left figcaption").text.startswith("BERT tiny tnews, top-label ECE")
     assert browser.one("#right figcaption").text.startswith("HS-RAU")
     stored = sum(100 * result.views[0].scores["top_label_ece"] for result in results[:2]) / 2
-    assert f"Top-label ECE, 10 bins, % {stored:.2f} ± " in browser.one("#scores").text
+    scores = browser.run(
+        "return [...document.querySelectorAll('#scores tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
+    )
+    assert [row[0] for row in scores] == ["Method", "BERT", "TS", "LS", "PosCal", "AVUC", "HS-RAU"]
+    place = scores[0].index("Top-label ECE, 10 bins")
+    assert scores[1][place].startswith(f"{stored:.2f} ± ")
     shots = [browser.one("#left .bars").screenshot_as_png]
     for name, value in (("bins", "30"), ("left", "LS"), ("setting", "tiny banking77")):
         browser.choose(name, value)
@@ -426,6 +450,25 @@ def test_the_keyboard_reaches_what_is_behind_a_cell(browser: Browser) -> None:
     assert not detail.is_displayed()
     browser.press("\ue004")
     assert browser.run("return document.activeElement.closest('table') === document.querySelectorAll('table.grid')[1]")
+
+
+@needs_browser
+def test_what_is_behind_a_cell_leads_with_the_number_shown_and_stands_beside_the_table(chromium: Browser) -> None:
+    browser = chromium
+    browser.open(width=2200)
+
+    def first_term() -> str:
+        browser.run("document.activeElement.blur(); document.querySelectorAll('table.grid td')[0].focus()")
+        return str(browser.run("return document.querySelector('#detail dt').textContent"))
+
+    assert first_term() == "Mean"
+    edges = """const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+        return [box('#detail').left, box('.scroll:has(.grid)').right]"""
+    left, right = browser.run(edges)
+    assert left > right
+    for shown, term in (("paper", "Paper"), ("difference", "Difference")):
+        browser.run("document.querySelector(`input[value=${arguments[0]}]`).click()", shown)
+        assert first_term() == term
 
 
 @needs_browser
@@ -475,7 +518,7 @@ def test_dark_and_light_in_both_all_text_stands_out(browser: Browser) -> None:
     bright = browser.colours("#left .bars")
     browser.one("#theme").click()
     browser.wait(lambda: browser.drawings() == 2)
-    assert browser.one("#theme").get_attribute("aria-pressed") == "true"
+    assert browser.one("#theme").text == "Light colours"
     assert paper() == "rgb(22, 24, 27)"
     assert browser.run(CONTRAST) == []
     dark = browser.colours("#left .bars")

@@ -1,7 +1,7 @@
 """What was run, where and with what: the top of the page."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -34,9 +34,10 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class About:
-    """The runs behind the tables. Data sets and encoders are rows of text, in the order of their headings."""
+    """The runs behind the tables. Methods, data sets and encoders are rows of text, in the order of their headings."""
 
     facts: tuple[Fact, ...]
+    methods: tuple[tuple[str, ...], ...]
     datasets: tuple[tuple[str, ...], ...]
     encoders: tuple[tuple[str, ...], ...]
     failed: tuple[FailedRun, ...]
@@ -50,6 +51,7 @@ class Heading:
     count: bool = False
 
 
+METHOD_HEADINGS = (Heading("Method"), Heading("What it is"))
 DATASET_HEADINGS = (
     Heading("Data set"),
     Heading("Training rows", count=True),
@@ -89,6 +91,7 @@ def describe(builder: GridBuilder, tables: Mapping[str, Table]) -> About:
             Fact("Code", _counted(_code(result) for result in done)),
             Fact("Packages", _counted(_packages(result) for result in done), long=True),
         ),
+        methods=tuple(_method_rows(builder, tables)),
         datasets=tuple(_dataset_row(plan, done, name) for name in _datasets(builder, plan)),
         encoders=tuple(_encoder_row(plan, done, name) for name in _encoders(builder, plan)),
         failed=tuple(
@@ -112,19 +115,25 @@ def _counts(done: int, expected: int, failed: int, others: int) -> tuple[str, ..
 
 def _seeds(builder: GridBuilder) -> tuple[str, ...]:
     shown, declared = (_listed(seeds) for seeds in (builder.seeds, builder.profile.seeds))
-    return (shown or "none",) if shown == declared else (shown or "none", f"the profile declares {declared}")
+    return (shown,) if shown == declared else (shown, f"the profile declares {declared}")
 
 
-def _listed(values: Iterable[int]) -> str:
-    return ", ".join(str(value) for value in values)
+def _listed(seeds: Sequence[int]) -> str:
+    if not seeds:
+        return "none"
+    return f"{len(seeds)} (seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)})"
 
 
 def _times(done: list[Result]) -> tuple[str, ...]:
     seconds = sorted(result.training.seconds for result in done if result.training is not None)
     if not seconds:
         return (UNKNOWN,)
-    total = f"{duration(sum(seconds))} in total"
-    return (total,) if len(seconds) == 1 else (total, f"{duration(seconds[0])} to {duration(seconds[-1])} a run")
+    if len(seconds) == 1:
+        return (duration(seconds[0]),)
+    return (
+        f"{duration(sum(seconds))} summed over the runs, several of which may have gone side by side",
+        f"{duration(seconds[0])} to {duration(seconds[-1])} a run",
+    )
 
 
 def duration(seconds: float) -> str:
@@ -180,6 +189,13 @@ def _encoders(builder: GridBuilder, plan: list[PlannedRun]) -> list[str]:
     planned = {run.run.encoder.encoder for run in plan}
     choices = [[choice] if isinstance(choice, str) else choice.values() for choice in builder.profile.encoders.values()]
     return [name for name in dict.fromkeys(chain.from_iterable(choices)) if name in planned]
+
+
+def _method_rows(builder: GridBuilder, tables: Mapping[str, Table]) -> list[tuple[str, str]]:
+    """Those that the tables compare, in the registry's order."""
+    shown = {row.method for table in tables.values() for group in table.rows for row in group}
+    methods = builder.registry.methods.methods
+    return [(method.label, method.source) for name, method in methods.items() if name in shown]
 
 
 def _dataset_row(plan: list[PlannedRun], done: list[Result], name: str) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.render.text import PLUS_MINUS, WITHIN_NOISE, number, signed
+from benchmark.render.text import PLUS_MINUS, WITHIN_NOISE, number
 from benchmark.tables import Cell
 
 NO_RESULT = "no result"
+PAPER, DIFFERENCE = "Paper", "Difference"  # the lines that come first where the tables show these numbers
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,26 @@ def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files:
     """All that is known of a cell of a table with these seeds; ``difference`` to the paper is as printed."""
     lines = _ours(cell, seeds) if cell.values else [("Missing", cell.why_missing or NO_RESULT)]
     if cell.lead is not None:
-        low, high = (signed(end, cell.decimals) for end in (cell.lead.low, cell.lead.high))
-        noise = f"within noise ({WITHIN_NOISE})" if cell.lead_within_noise else "beyond noise"
-        lead = f"{signed(cell.lead.estimate, cell.decimals)}, 95 % interval {low} to {high}, {noise}"
-        lines.append(("Lead over the runner-up", lead))
+        lines.append(("Lead", lead_in_words(cell)))
     if cell.paper is not None:
-        lines.append(("Paper", f"{number(cell.paper, cell.decimals)}, difference {difference}"))
+        lines.append((PAPER, number(cell.paper, cell.decimals)))
+        lines.append((DIFFERENCE, f"{difference}, ours minus the paper’s"))
     return Detail(title, tuple(lines), tuple(files[run_id] for run_id in cell.sources))
+
+
+def lead_in_words(cell: Cell) -> str:
+    """How far the best cell is ahead of the runner-up, and whether that is more than noise."""
+    assert cell.lead is not None, "only a best cell that was resampled has a lead"
+    sign = 1 if cell.better == "higher" else -1
+    low, high = sorted(sign * end for end in (cell.lead.low, cell.lead.high))
+    ahead, *ends = (number(value, cell.decimals) for value in (sign * cell.lead.estimate, low, high))
+    return f"{ahead} {cell.better} than {cell.runner_up} (95 % interval {' to '.join(ends)}), {_noise(cell)}"
+
+
+def _noise(cell: Cell) -> str:
+    if cell.lead_within_noise:
+        return f"within noise ({WITHIN_NOISE})"
+    return "beyond noise" if len(cell.seeds) > 1 else "beyond the test rows’ noise"
 
 
 def _ours(cell: Cell, seeds: Sequence[int]) -> list[tuple[str, str]]:

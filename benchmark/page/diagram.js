@@ -82,7 +82,6 @@
     return row;
   };
   const write = (sides) => {
-    const [left, right] = sides;
     const setting = data.settings[choices.setting.value].label;
     document.getElementById("summary").textContent = `${setting}, ${choices.bins.value} bins. ${sides.map(verdict).join(" ")}`;
     for (const [index, id] of ["left", "right"].entries()) {
@@ -91,21 +90,31 @@
       document.querySelector(`#${id} .plot`).setAttribute("aria-label", `Reliability diagram. ${verdict(side)}`);
       caption.replaceChildren(`${side.label} `, element("span", `${setting}, top-label ECE ${spread(side.topLabel)}`));
     }
+    writeScores();
+    writeBins(sides);
+  };
+  const writeScores = () => {
     const scores = document.getElementById("scores");
-    scores.tHead.rows[0].cells[1].textContent = left.label;
-    scores.tHead.rows[0].cells[2].textContent = right.label;
-    const lines = [
+    const columns = [
+      ["Accuracy", (side) => side.accuracy.toFixed(2)],
+      ["Mean confidence", (side) => side.confidence.toFixed(2)],
+      ["Difference", (side) => signed(side.confidence - side.accuracy)],
+      [`Top-label ECE, ${choices.bins.value} bins`, (side) => spread(side.topLabel)],
+      [`Class-wise ECE, ${data.stored_bins} bins`, (side) => spread(side.classwise)],
+      ["Wrong above 90 % confidence", (side) => spread(side.wrong)],
       ["Test rows", (side) => count(side.rows)],
       ["Seeds", (side) => String(side.seeds)],
-      ["Accuracy, %", (side) => side.accuracy.toFixed(2)],
-      ["Mean confidence, %", (side) => side.confidence.toFixed(2)],
-      ["Confidence minus accuracy, points", (side) => signed(side.confidence - side.accuracy)],
-      [`Top-label ECE, ${choices.bins.value} bins, %`, (side) => spread(side.topLabel)],
-      [`Class-wise ECE summed over labels, ${data.stored_bins} bins, %`, (side) => spread(side.classwise)],
-      ["Wrong where the confidence is above 90 %, %", (side) => spread(side.wrong)],
     ];
-    scores.tBodies[0].replaceChildren(...lines.map(([head, text]) => tableRow(head, sides.map(text))));
-    writeBins(sides);
+    const head = document.createElement("tr");
+    head.append(...["Method", ...columns.map(([name]) => name)].map((text) => element("th", text, {scope: "col"})));
+    scores.tHead.replaceChildren(head);
+    const drawn = [choices.left.value, choices.right.value];
+    scores.tBodies[0].replaceChildren(...data.settings[choices.setting.value].methods.map((method, index) => {
+      const side = describe(method, Number(choices.bins.value));
+      const row = tableRow(side.label, columns.map(([, text]) => text(side)));
+      row.classList.toggle("drawn", drawn.includes(String(index)));
+      return row;
+    }));
   };
   const writeBins = (sides) => {
     const table = document.getElementById("bins");
@@ -257,7 +266,7 @@
     }
     busy = false;
     const section = document.getElementById("reliability");
-    section.dataset.drawn = document.getElementById("theme").getAttribute("aria-pressed") === "true" ? "dark" : "light";
+    section.dataset.drawn = document.documentElement.dataset.scheme;
     section.dataset.drawings = String(made);
   };
   const offerAll = () => {

@@ -9,12 +9,16 @@
   const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = document.getElementById("theme");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches);
+  const name = () => {
+    root.dataset.scheme = isDark() ? "dark" : "light";
+    theme.textContent = isDark() ? "Light colours" : "Dark colours";  // what a press gives
+  };
   const schemeChanged = () => {
-    theme.setAttribute("aria-pressed", String(isDark()));
-    document.dispatchEvent(new CustomEvent("scheme", {detail: {dark: isDark()}}));
+    name();
+    document.dispatchEvent(new CustomEvent("scheme"));
   };
   theme.hidden = false;
-  theme.setAttribute("aria-pressed", String(isDark()));
+  name();
   theme.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     schemeChanged();
@@ -83,6 +87,13 @@
   const place = (cell) => {
     const at = cell.getBoundingClientRect();
     const size = detail.getBoundingClientRect();
+    const right = (selector) => cell.closest(selector).getBoundingClientRect().right;
+    const beside = Math.min(right("table"), right(".scroll")) + 12;
+    if (beside + size.width + 12 <= window.innerWidth) {  // then it hides neither numbers nor notes
+      detail.style.left = `${beside}px`;
+      detail.style.top = `${Math.max(12, Math.min(at.top, window.innerHeight - size.height - 12))}px`;
+      return;
+    }
     const below = at.bottom + 6 + size.height <= window.innerHeight || at.top < size.height + 6;
     const left = Math.min(at.left, window.innerWidth - size.width - 12);
     detail.style.left = `${Math.max(12, left)}px`;
@@ -94,6 +105,8 @@
     hide();
     const source = document.getElementById(cell.getAttribute("aria-describedby"));
     detail.replaceChildren(...[...source.children].map((child) => child.cloneNode(true)));
+    const wanted = detail.querySelector(`[data-first=${document.body.dataset.show}]`);
+    wanted?.parentElement.prepend(wanted);  // the number that the cell shows
     detail.hidden = false;
     cell.dataset.open = "";
     open = cell;

@@ -4,16 +4,18 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
 
-from benchmark.claims import Judgement, Verdict, size_rule
+from benchmark.claims import OF_TESTED, Judgement, counted, size_rule
 from benchmark.declarations import Table
-from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, describe
+from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEADINGS, describe
+from benchmark.page.details import DIFFERENCE, PAPER
+from benchmark.page.findings import findings
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
+from benchmark.render import claims_summary
 from benchmark.render.text import signed
 from benchmark.specs import readable_name
-from benchmark.tables import Grid, GridBuilder
+from benchmark.tables import ONE_SEED, Grid, GridBuilder
 
 _HERE = Path(__file__).parent
 
@@ -38,9 +40,16 @@ def to_page(
         profile=builder.profile,
         profile_name=builder.finder.profile_name,
         about=describe(builder, tables),
-        headings={"datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
-        verdicts=_counted(judgements),
+        headings={"methods": METHOD_HEADINGS, "datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
+        findings=findings(grids[0]),
+        claims_summary=claims_summary(judgements),
+        verdicts=counted(judgements),
+        of_tested=OF_TESTED,
         judgements=judgements,
+        tested=[judgement for judgement in judgements if judgement.tested],
+        untested=[judgement for judgement in judgements if not judgement.tested],
+        one_seed=ONE_SEED if len(builder.seeds) == 1 else "",
+        first_where={PAPER: "paper", DIFFERENCE: "difference"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],
         has_paper=any(cell.paper is not None for grid in grids for cell in grid.cells),
@@ -50,11 +59,6 @@ def to_page(
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         policy=_policy(scripts),
     )
-
-
-def _counted(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
-    verdicts = [judgement.verdict for judgement in judgements]
-    return {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)}
 
 
 def _asset(name: str) -> str:

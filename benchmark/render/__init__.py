@@ -1,11 +1,12 @@
 """Grids and verdicts as Markdown and LaTeX, scores as CSV."""
 
-from benchmark.render.claims import claims_to_latex, claims_to_markdown
+from benchmark.render.claims import claims_summary, claims_to_latex, claims_to_markdown
 from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
 
 __all__ = [
+    "claims_summary",
     "claims_to_latex",
     "claims_to_markdown",
     "to_csv",

@@ -1,31 +1,36 @@
 """Verdicts on the paper's claims as Markdown and LaTeX."""
 
 from collections.abc import Sequence
-from typing import get_args
 
 from tabulate import tabulate
 
-from benchmark.claims import Judgement, Verdict
+from benchmark.claims import OF_TESTED, Judgement, counted, tested_first
 from benchmark.render import latex, markdown
 from benchmark.render.text import signed
 
 
-def summary(judgements: Sequence[Judgement]) -> str:
-    """How many claims have which verdict, in one line."""
-    counts = [(sum(judgement.verdict == verdict for judgement in judgements), verdict) for verdict in get_args(Verdict)]
-    return f"{len(judgements)} claims: " + ", ".join(f"{count} {verdict}" for count, verdict in counts if count) + "."
+def claims_summary(judgements: Sequence[Judgement]) -> str:
+    """How many claims could be tested, with which verdicts, and how many not; in one or two sentences."""
+    counts = counted(judgements)
+    n_tested = sum(counts.values())
+    n_others = len(judgements) - n_tested
+    if not n_tested:
+        return f"None of the {n_others} claims can be tested: runs are missing."
+    verdicts = ", ".join(f"{count} {OF_TESTED.get(verdict, verdict)}" for verdict, count in counts.items() if count)
+    tested = f"{n_tested} of {len(judgements)} claims can be tested with the runs at hand: {verdicts}."
+    return f"{tested} For the other {n_others} runs are missing." if n_others else tested
 
 
 def claims_to_markdown(judgements: Sequence[Judgement], note: str) -> str:
     """A heading, the counts, and a pipe table with a row a claim."""
-    rows = [[markdown.escape(cell) for cell in row] for row in _rows(judgements)]
+    rows = [[markdown.escape(cell) for cell in row] for row in _rows(tested_first(judgements))]
     table = tabulate(rows, _HEAD, tablefmt="pipe", disable_numparse=True)
     return f"### Claims of the paper\n\n{markdown.escape(_lead(judgements, note))}\n\n{table}\n"
 
 
 def claims_to_latex(judgements: Sequence[Judgement], note: str) -> str:
     """A ``table*`` that needs the package booktabs."""
-    lines = [" & ".join(latex.escape(cell) for cell in row) + r" \\" for row in _rows(judgements)]
+    lines = [" & ".join(latex.escape(cell) for cell in row) + r" \\" for row in _rows(tested_first(judgements))]
     head = " & ".join(_HEAD) + r" \\"
     return "\n".join(
         [
@@ -51,9 +56,9 @@ _HEAD = ["Claim", "Verdict", "Ours", "Paper", "Decided by"]
 
 def _lead(judgements: Sequence[Judgement], note: str) -> str:
     return (
-        f"{summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the claim is "
-        "about and the nearest other one, with the 95 % interval of a paired bootstrap over test rows and, from two "
-        "seeds on, seeds; not corrected for the number of claims."
+        f"{claims_summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the "
+        "claim is about and the nearest other one, with the 95 % interval of a paired bootstrap over test rows "
+        "and, from two seeds on, seeds; not corrected for the number of claims."
     )
 
 

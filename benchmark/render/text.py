@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmark.tables import Cell, Grid, GridRow, seeds_in_words
+from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words
 
 MISSING = "–"
 PLUS_MINUS = "±"
@@ -70,6 +70,8 @@ def notes(grid: Grid) -> list[str]:
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {n_leads} leads tested here: F1 and ECE)."
         )
+    if n_leads and len(grid.seeds) == 1:
+        parts.append(ONE_SEED)
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
         reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))

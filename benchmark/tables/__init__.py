@@ -5,9 +5,10 @@ from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
-from benchmark.tables.wording import seeds_in_words
+from benchmark.tables.wording import ONE_SEED, seeds_in_words
 
 __all__ = [
+    "ONE_SEED",
     "Cell",
     "Grid",
     "GridBuilder",

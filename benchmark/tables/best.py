@@ -20,6 +20,7 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
     pools = rows if per_group else [[row for group in rows for row in group]]
     best: set[Place] = set()
     leads: dict[Place, Difference] = {}
+    runners_up: dict[Place, str] = {}
     for pool in pools:
         for column in range(len(pool[0].cells)):
             winners, runner_up = _best_rows(pool, column)
@@ -28,12 +29,19 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
                 lead = difference(winners[0].cells[column], runner_up.cells[column])
                 if lead is not None:
                     leads[id(winners[0]), column] = lead
+                    runners_up[id(winners[0]), column] = runner_up.label
     adjusted = false_discoveries_controlled([lead.p_value for lead in leads.values()])
     noisy = {place for place, p_value in zip(leads, adjusted, strict=True) if p_value >= LEVEL}
 
     def marked(row: GridRow, column: int, cell: Cell) -> Cell:
         place = (id(row), column)
-        return replace(cell, best=place in best, lead=leads.get(place), lead_within_noise=place in noisy)
+        return replace(
+            cell,
+            best=place in best,
+            lead=leads.get(place),
+            runner_up=runners_up.get(place),
+            lead_within_noise=place in noisy,
+        )
 
     return tuple(
         tuple(

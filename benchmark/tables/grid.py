@@ -25,6 +25,7 @@ class Cell:
     why_missing: str | None = None
     best: bool = False
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
+    runner_up: str | None = None  # the label of the row that the lead is over
     lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
     paper: float | None = None
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+ONE_SEED = "Noise is here that of the test rows; one seed does not tell how far seeds scatter."
+
 
 def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
     """How many seeds and which; ``several`` says what was made of more than one ("Mean over"); nothing for none."""
