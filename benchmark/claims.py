@@ -10,7 +10,9 @@ from benchmark.tables import Cell, Grid, GridBuilder, difference
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
 
-OF_TESTED: dict[Verdict, str] = {"cannot be told": "within noise"}  # the only reason that a tested claim is left open
+OF_TESTED: dict[Verdict, str] = {
+    "cannot be told": "cannot be told (within noise)"
+}  # the only reason that a tested claim is left open
 
 
 Item = TypeVar("Item")

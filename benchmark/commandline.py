@@ -11,6 +11,7 @@ from benchmark.errors import UserError
 from benchmark.registry import EXPERIMENTS, Registry
 from benchmark.store import RESULTS
 
+TABLES = Path(__file__).resolve().parents[1] / "tables"
 DONE, SOME_FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -69,6 +70,13 @@ def add_table_option(parser: argparse.ArgumentParser) -> None:
     """Which tables."""
     parser.add_argument(
         "--table", nargs="+", default=["all"], metavar="NAME", help="main, ablation, noise, ... or all (default)"
+    )
+
+
+def add_output_option(parser: argparse._ActionsContainer) -> None:
+    """Where tables and all that goes with them are written."""
+    parser.add_argument(
+        "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
     )
 
 

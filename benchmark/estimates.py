@@ -86,6 +86,8 @@ def _training_rows(dataset: Dataset) -> int:
         return dataset.expected.train
     if isinstance(dataset.source, GeneratedSource):
         return dataset.source.rows["train"]
+    if dataset.training_rows is not None:
+        return dataset.training_rows
     return 10_000  # unknown before the files are read
 
 

@@ -1,16 +1,15 @@
 """``python -m benchmark.report``: tables and figures from the results at hand. Trains nothing, without torch."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.claims import judge_all, size_rule
 from benchmark.commandline import (
     DONE,
     add_common_options,
     add_input_options,
+    add_output_option,
     add_table_option,
     choose_profile,
     new_parser,
@@ -21,22 +20,13 @@ from benchmark.commandline import (
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
-from benchmark.page import to_page
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, load_registry, methods_of, select_tables
-from benchmark.render import (
-    claims_to_latex,
-    claims_to_markdown,
-    to_csv,
-    to_document,
-    to_latex,
-    to_markdown,
-)
+from benchmark.render import to_csv
+from benchmark.reporting import advice_in, claims_in, page_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.store import Result, ResultFolder
-from benchmark.tables import ONE_SEED, Grid, GridBuilder, agreed_inputs, seeds_at_hand, seeds_in_words
-
-TABLES = Path(__file__).resolve().parents[1] / "tables"
+from benchmark.tables import GridBuilder, agreed_inputs, seeds_at_hand
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,20 +45,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--claims", action="store_true", help="instead of tables: do the paper's claims hold here?")
     parser.add_argument(
+        "--recommend", action="store_true", help="instead of tables: which method to use on each data set, and why"
+    )
+    parser.add_argument(
         "--figures", action="store_true", help="draw all figures, too (PDF and PNG, into figures/ beside the tables)"
     )
     parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
-    parser.add_argument(
-        "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
-    )
+    add_output_option(parser)
     return parser
 
 
 def _command(arguments: argparse.Namespace) -> int:
-    if arguments.format in {"csv", "html"} and (arguments.claims or arguments.compare):
+    if arguments.format in {"csv", "html"} and (arguments.claims or arguments.compare or arguments.recommend):
         raise UserError(
-            f"--claims and --compare go with markdown and latex, not with {arguments.format}; the html page has both."
+            f"--claims, --compare and --recommend do not go with {arguments.format}; the html page has all three."
         )
+    if arguments.recommend and (arguments.claims or arguments.format != "markdown"):
+        raise UserError("--recommend says it in Markdown and alone: leave out --claims and --format.")
     registry = load_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
@@ -82,13 +75,15 @@ def _command(arguments: argparse.Namespace) -> int:
     if arguments.format == "csv":
         texts = {"scores.csv": to_csv(shown, lambda result, view: methods_of(registry, result.run, view.view))}
     elif arguments.claims:
-        texts = _claims(builder, arguments.format)
+        texts = claims_in(builder, arguments.format)
+    elif arguments.recommend:
+        texts = advice_in(builder, tables)
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         if arguments.format == "html":
-            texts = {"report.html": to_page(builder, tables, grids, judge_all(builder))}
+            texts = page_in(builder, tables, grids)
         else:
-            texts = _render(grids, arguments.format, arguments.compare)
+            texts = tables_in(grids, arguments.format, arguments.compare)
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
     if not shown:
@@ -97,7 +92,7 @@ def _command(arguments: argparse.Namespace) -> int:
         print(f"No results{which} in {arguments.results_dir / profile_name}, {remedy}", file=sys.stderr)
         return DONE
     folder = arguments.tables_dir / profile_name
-    _say([_write(folder / name, text) for name, text in texts.items()])
+    _say([write(folder / name, text) for name, text in texts.items()])
     if arguments.figures:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
         _say(drawn, remarks)
@@ -109,26 +104,6 @@ def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:
         print(remark, file=sys.stderr)
     if written:
         print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
-
-
-def _render(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
-    """File names and contents; LaTeX has a whole document beside the single tables."""
-    ending = ".compare" if compare else ""
-    if markup == "markdown":
-        return {f"{grid.name}{ending}.md": to_markdown(grid, compare) for grid in grids}
-    texts = {f"{grid.name}{ending}.tex": to_latex(grid, compare) for grid in grids}
-    return texts | {f"tables{ending}.tex": to_document(list(texts.values()))}
-
-
-def _claims(builder: GridBuilder, markup: str) -> dict[str, str]:
-    """The verdicts, from the whole tables, also those of which the profile has a part."""
-    judgements = judge_all(builder)
-    rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
-    one_seed = ONE_SEED if len(builder.seeds) == 1 else ""
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), one_seed, rule]))
-    if markup == "latex":
-        return {"claims.tex": claims_to_latex(judgements, note)}
-    return {"claims.md": claims_to_markdown(judgements, note)}
 
 
 def _inputs(registry: Registry, results: list[Result], arguments: argparse.Namespace) -> Inputs:
@@ -151,17 +126,6 @@ def _inputs(registry: Registry, results: list[Result], arguments: argparse.Names
             places(arguments.data_dir, arguments.encoder_dir),
         )
         return agreed_inputs(known, found.inputs, pinned)
-
-
-def _write(path: Path, text: str) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
-    return path
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """``python -m benchmark.run``: make the runs that tables need."""
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 from tabulate import tabulate
@@ -10,6 +12,7 @@ from benchmark.commandline import (
     SOME_FAILED,
     add_common_options,
     add_input_options,
+    add_output_option,
     add_table_option,
     choose_profile,
     first_line,
@@ -18,16 +21,23 @@ from benchmark.commandline import (
     seeds,
     words,
 )
+from benchmark.declarations import Table
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
 from benchmark.execution import score_again, train
 from benchmark.inputs import find_inputs, places
 from benchmark.listing import listing
+from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
 from benchmark.store import Result, ResultFolder
+from benchmark.tables import GridBuilder
+
+# What fits most languages and a small machine; three layers are what a CPU trains in minutes.
+_OWN_ENCODERS = {"cpu": "multilingual_e5_small_3_layers", "cuda": "multilingual_e5_small"}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,14 +59,35 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="worker processes a GPU (default: 1) or on the CPU (default: one a core, as far as memory goes)",
     )
+    _add_own_data_options(parser)
     return parser
+
+
+def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group(
+        "data of your own", "Compare all methods on it; ends with tables, figures, the page and a recommendation."
+    )
+    own.add_argument("--data", type=Path, metavar="FILE", help="training rows: .csv, .tsv, .jsonl, .json or .parquet")
+    own.add_argument("--text-column", default="text", metavar="NAME", help="column or key of the text (default: text)")
+    own.add_argument("--label-column", default="label", metavar="NAME", help="of the label (default: label)")
+    own.add_argument("--test-data", type=Path, metavar="FILE", help="test rows (default: a fifth of --data, by label)")
+    own.add_argument(
+        "--validation-data", type=Path, metavar="FILE", help="validation rows (default: a tenth of --data, by label)"
+    )
+    own.add_argument("--delimiter", help="between the values of a CSV file (default: a comma, in .tsv a tab)")
+    own.add_argument(
+        "--encoder", metavar="NAME", help="an entry of encoders.yaml (default: multilingual-e5-small, on CPU 3 layers)"
+    )
+    own.add_argument("--name", help="of the results' folder and the entries (default: from the file's name)")
+    add_output_option(own)
 
 
 def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    registry = load_registry(arguments.experiments)
     devices = find_devices()
-    profile_name, why = choose_profile(arguments.profile, lambda: devices[0].kind == "cuda")
+    own = _own_profile(console, arguments, devices[0])
+    registry = load_registry(arguments.experiments)
+    profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
     profile = registry.profile(profile_name)
     if arguments.list:
         every = {name: ResultFolder(arguments.results_dir, name) for name in registry.profiles}
@@ -102,7 +133,46 @@ def _command(arguments: argparse.Namespace) -> int:
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
-    return _print_end(console, profile_name, len(plan) - len(to_train), outcome)
+    code = _print_end(console, profile_name, len(plan) - len(to_train), outcome)
+    if own is not None:
+        finished = _finished(folder, folder.read_all()[0])
+        builder = GridBuilder(registry, profile_name, finished, found.inputs, wanted_seeds)
+        _report(console, builder, tables, arguments.tables_dir / profile_name)
+    return code
+
+
+def _own_profile(console: Console, arguments: argparse.Namespace, device: Device) -> str | None:
+    """The profile of the user's own data, its entries written; None where none are given."""
+    if arguments.data is None:
+        for option in ("test_data", "validation_data", "delimiter", "encoder", "name"):
+            if getattr(arguments, option) is not None:
+                raise UserError(
+                    f"--{option.replace('_', '-')} goes with --data, which names the file of training rows."
+                )
+        return None
+    if arguments.profile is not None:
+        raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
+    files = OwnFiles(
+        train=arguments.data,
+        validation=arguments.validation_data,
+        test=arguments.test_data,
+        text=arguments.text_column,
+        label=arguments.label_column,
+        delimiter=arguments.delimiter,
+    )
+    encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
+    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder)
+    console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
+    return name
+
+
+def _report(console: Console, builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> None:
+    """What a comparison on the user's own data ends with."""
+    texts = write_all(builder, tables, folder)
+    for name, text in texts.items():
+        if name.endswith(".md"):
+            console.print(f"\n{text.strip()}")
+    console.print(f"\nTables, figures and the page (open {folder / 'report.html'} in a browser): {folder}")
 
 
 def _finished(folder: ResultFolder, results: list[Result]) -> Finished:

@@ -43,10 +43,13 @@ FLOORS = {
     "commandline": 6,
     "execution": 7,
     "listing": 7,
-    "page": 8,
-    "prepare": 9,
-    "report": 9,
-    "run": 9,
+    "own_data": 4,
+    "recommendation": 8,
+    "page": 9,
+    "reporting": 10,
+    "prepare": 11,
+    "report": 11,
+    "run": 11,
 }
 WITHOUT_TORCH = [
     "run",

@@ -152,11 +152,13 @@ def test_claims_whose_runs_are_missing_are_counted_apart_and_come_last() -> None
         for number, (verdict, tested) in enumerate(verdicts)
     ]
     markdown = claims_to_markdown(judgements, "")
-    assert "2 of 3 claims can be tested with the runs at hand: 1 reproduced, 1 within noise." in markdown
-    assert "For the other 1 runs are missing." in markdown
+    assert (
+        "2 of 3 claims can be tested with the runs at hand: 1 reproduced, 1 cannot be told (within noise)." in markdown
+    )
+    assert "The other 1 need runs that are not at hand." in markdown
     assert re.findall(r"Claim (\d)", markdown) == ["1", "2", "0"]
     assert claims_summary(judgements[1:]) == (
-        "2 of 2 claims can be tested with the runs at hand: 1 reproduced, 1 within noise."
+        "2 of 2 claims can be tested with the runs at hand: 1 reproduced, 1 cannot be told (within noise)."
     )
 
 

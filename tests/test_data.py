@@ -191,7 +191,7 @@ def test_missing_files_and_wrong_sizes_are_told(tmp_path: Path) -> None:
     expected = {"train": 9, "validation": 1, "test": 4, "labels": 2}
     with pytest.raises(UserError, match=r"not the one declared: 3 train \(expected 9\)"):
         load_corpus("mine", dataset(expected=expected), [tmp_path])
-    with pytest.raises(UserError, match="leave none"):
+    with pytest.raises(UserError, match="cannot be held out of 4 training rows"):
         load_corpus("mine", dataset(validation={"rows": 4, "seed": 0}), [tmp_path])
 
 

@@ -157,7 +157,10 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
 
 def test_claims_are_counted_and_listed(page: str) -> None:
     shown = text(page)
-    assert "1 reproduced 1 direction only 1 not reproduced 1 within noise 1 not tested, runs are missing" in shown
+    assert (
+        "1 reproduced 1 direction only 1 not reproduced 1 cannot be told (within noise) 1 not tested, for want of runs"
+        in shown
+    )
     assert "4 of 5 claims can be tested" in shown
     assert shown.index("Claim 3") < shown.index("1 claim that these runs do not test") < shown.index("Claim 4")
     assert "ours −0.80 [−1.93, +0.33] paper −0.19" in shown
@@ -166,19 +169,14 @@ def test_claims_are_counted_and_listed(page: str) -> None:
         assert judgement.why in shown
 
 
-def test_the_top_says_in_short_what_the_first_table_says(page: str, registry: Registry, results: list[Result]) -> None:
+def test_the_top_says_in_short_what_to_use(page: str, registry: Registry, results: list[Result]) -> None:
     shown = text(page)
-    assert re.search(r"tiny tnews\b", shown)
-    found = re.search(
-        r"TNEWS\. Highest F1: HS-RAU, 84\.10, 1\.00 higher than AVUC .*?ECE: HS-RAU, .*? BERT, the first row", shown
-    )
+    found = re.search(r"tiny banking77\. Use HS-RAU: ECE 10\.50 against 50\.50 of BERT", shown)
     assert found
     assert shown.index("In short") < found.start() < shown.index("Do the paper’s claims hold here?")
     assert "one seed does not tell" not in shown
     one = text(render(registry, [result for result in results if result.run.seed == 0], seeds=(0,)))
-    assert "one seed does not tell how far seeds scatter" in one
-    assert "1.00 higher than AVUC (95 % interval" in one
-    assert "beyond noise" not in one[: one.index("Do the paper’s claims")].replace("Beyond", "")
+    assert one.count("one seed does not tell how far seeds scatter") >= 2
 
 
 def test_without_claims_nothing_is_said_of_them(registry: Registry, results: list[Result]) -> None:

@@ -48,7 +48,7 @@ def test_the_example_of_own_intents_runs_as_written(experiments: Path, tmp_path:
 
 
 def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:
-    for options in ([], ["--compare"], ["--claims"], ["--format", "latex"]):
+    for options in ([], ["--compare"], ["--claims"], ["--recommend"], ["--format", "latex"]):
         made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
         assert made.returncode == 0, made.stderr
     published = PROJECT / "tables" / "small"

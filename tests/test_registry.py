@@ -53,7 +53,7 @@ def mistake(folder: Path) -> str:
 
 
 def test_the_nine_tables_are_there() -> None:
-    assert list(load_registry().tables) == TABLES
+    assert list(load_registry().tables)[: len(TABLES)] == TABLES  # a user's own come after them
 
 
 # ruff: noqa: E501 (a line a mistake)

@@ -5,11 +5,13 @@ from benchmark.data.corpus import SPLITS, Corpus, Split
 from benchmark.data.corruption import corrupt_labels
 from benchmark.data.fetch import fetch_dataset
 from benchmark.data.loading import find_folder, is_here, load_corpus, missing_sentence
+from benchmark.data.readers import Row, read_rows
 
 __all__ = [
     "SPLITS",
     "Corpus",
     "CorpusReport",
+    "Row",
     "Split",
     "check_corpus",
     "corrupt_labels",
@@ -18,4 +20,5 @@ __all__ = [
     "is_here",
     "load_corpus",
     "missing_sentence",
+    "read_rows",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.data.corpus import Corpus, Split
 from benchmark.data.generated import generate
 from benchmark.data.readers import Row, read_files
-from benchmark.declarations import Dataset, FileSource, GeneratedSource, ValidationRows
+from benchmark.declarations import Dataset, FileSource, GeneratedSource, HeldOutRows
 from benchmark.errors import UserError, nearest
 
 
@@ -33,6 +33,9 @@ def load_corpus(name: str, dataset: Dataset, folders: Iterable[Path]) -> Corpus:
 def find_folder(dataset: Dataset, folders: Iterable[Path]) -> Path | None:
     """The data set's own folder below the first of ``folders`` that has it; None for none or a generated data set."""
     if isinstance(dataset.source, FileSource):
+        if Path(dataset.source.folder).is_absolute():
+            whole = Path(dataset.source.folder)
+            return whole if whole.is_dir() else None
         for folder in folders:
             if (folder / dataset.source.folder).is_dir():
                 return folder / dataset.source.folder
@@ -47,6 +50,8 @@ def is_here(dataset: Dataset, folders: Iterable[Path]) -> bool:
 def missing_sentence(name: str, dataset: Dataset) -> str:
     """What to do where a data set is not on this machine."""
     assert isinstance(dataset.source, FileSource), "a generated data set is never missing"
+    if Path(dataset.source.folder).is_absolute():
+        return f'The data set "{name}" is not on this machine: there is no folder {dataset.source.folder}.'
     fetch = "fetch it with `python -m benchmark.prepare`, or " if dataset.publisher else ""
     return (
         f'The data set "{name}" is not on this machine: {fetch}give the folder that holds '
@@ -59,15 +64,19 @@ def _from_rows(name: str, dataset: Dataset, rows: dict[str, list[Row]]) -> Corpu
         label_names = tuple(sorted({row.label for row in rows["train"]}))
     else:
         label_names = tuple(dataset.labels)
+    if len(label_names) < 2:
+        raise UserError(f'Data set "{name}" has only the label "{label_names[0]}"; there is nothing to tell apart.')
     number = {label: index for index, label in enumerate(label_names)}
     splits = {split: _numbered(content, number) for split, content in rows.items()}
+    if dataset.test is not None:
+        splits["train"], splits["test"] = _hold_out(name, "test", splits["train"], dataset.test)
     if "validation" not in splits:
         if dataset.validation is None:
             raise UserError(
                 f'Data set "{name}" says neither validation files nor how many rows to hold out; add '
                 '"validation: {rows: ..., seed: 0}" to experiments/datasets.yaml.'
             )
-        splits["train"], splits["validation"] = _hold_out(name, splits["train"], dataset.validation)
+        splits["train"], splits["validation"] = _hold_out(name, "validation", splits["train"], dataset.validation)
     return Corpus(name, label_names, splits["train"], splits["validation"], splits["test"], origin=dataset.source.kind)
 
 
@@ -83,15 +92,29 @@ def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
     return Split(tuple(row.text for row in rows), labels)
 
 
-def _hold_out(name: str, train: Split, validation: ValidationRows) -> tuple[Split, Split]:
-    """Training and validation rows, each in the order of the file; which rows, a seed of the data set alone decides."""
-    if validation.rows >= len(train):
+def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple[Split, Split]:
+    """Training and held-out rows, each in the order of the file; which rows, a seed of the data set alone decides."""
+    order = np.random.default_rng(wanted.seed).permutation(len(train))
+    candidates = _by_label(train.labels, order) if wanted.stratified else order
+    if wanted.rows >= len(train) or wanted.rows > len(candidates):
+        kept = " (each label keeps one)" if wanted.stratified else ""
         raise UserError(
-            f'Data set "{name}": {validation.rows} validation rows of {len(train)} training rows leave none.'
+            f'Data set "{name}": {wanted.rows} {split} rows cannot be held out of {len(train)} training rows{kept}.'
         )
+    chosen = candidates[: wanted.rows]
+    if wanted.stratified:  # at equal distances along the labels, so that each gives its share
+        chosen = candidates[(np.arange(wanted.rows) * len(candidates)) // wanted.rows]
     held_out = np.zeros(len(train), dtype=bool)
-    held_out[np.random.default_rng(validation.seed).permutation(len(train))[: validation.rows]] = True
+    held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)
+
+
+def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The rows in ``order`` sorted by label, without the first of each."""
+    ordered = order[np.argsort(labels[order], kind="stable")]
+    first = np.concatenate([[True], labels[ordered][1:] != labels[ordered][:-1]])
+    others: np.ndarray = ordered[~first]
+    return others
 
 
 def _subset(split: Split, mask: np.ndarray) -> Split:

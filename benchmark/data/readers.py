@@ -29,7 +29,7 @@ def _split(source: FileSource, folder: Path, patterns: tuple[str, ...]) -> list[
     for pattern in patterns:
         paths = sorted(path for path in folder.glob(pattern) if path.is_file())
         if not paths:
-            raise UserError(f'{folder}: no file "{pattern}"; the publisher\'s own layout is expected there.')
+            raise UserError(f'{folder}: no file "{pattern}", which the entry of the data set names.')
         for path in paths:
             rows.extend(read_rows(path, source.format, source.text, source.intent, source.delimiter))
     if not rows:

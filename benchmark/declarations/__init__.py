@@ -7,9 +7,9 @@ from benchmark.declarations.data_sets import (
     ExpectedSizes,
     FileSource,
     GeneratedSource,
+    HeldOutRows,
     HubDownload,
     Publisher,
-    ValidationRows,
 )
 from benchmark.declarations.encoders import BuiltSource, Encoder, EncoderSize, PretrainedSource
 from benchmark.declarations.methods import Method, MethodsFile, Metric, MetricsFile, Scoring
@@ -27,6 +27,7 @@ __all__ = [
     "ExpectedSizes",
     "FileSource",
     "GeneratedSource",
+    "HeldOutRows",
     "HubDownload",
     "Method",
     "MethodsFile",
@@ -41,5 +42,4 @@ __all__ = [
     "TableRow",
     "Tolerance",
     "TrainingRule",
-    "ValidationRows",
 ]

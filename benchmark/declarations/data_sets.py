@@ -1,24 +1,25 @@
 """The shape of data sets in ``experiments/``."""
 
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from benchmark.declarations.texts import Below, HubId, Text
+from benchmark.declarations.texts import Below, Folder, HubId, Text
 from benchmark.specs import Count, Declared, Items, Pair, Positive, Seed, Share
 
 
 class FileSource(Declared):
-    """Text files in the publisher's own layout, below a folder of that name in the data folder."""
+    """Text files in the publisher's own layout, in a folder of that name in the data folder, or at a whole path."""
 
     kind: Literal["files"]
-    folder: Below
+    folder: Folder
     format: Literal["csv", "json_lines", "parquet"]
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     train: Items[Below] = Field(min_length=1)  # file names or glob patterns
     validation: Items[Below] = Field(default=())
-    test: Items[Below] = Field(min_length=1)
+    test: Items[Below] = Field(default=())
     text: Text  # the column or key of the text
     intent: Items[Text] = Field(min_length=1)  # of the label; several are joined by "_"
 
@@ -49,11 +50,14 @@ class GeneratedSource(Declared):
         return self
 
 
-class ValidationRows(Declared):
-    """How many training rows are held out for validation, drawn once from a seed of their own."""
+class HeldOutRows(Declared):
+    """How many training rows are held out, drawn once from a seed of their own. ``stratified``: from each label its
+    share, as nearly as whole rows allow, and of no label the last training row.
+    """
 
     rows: Count
     seed: Seed
+    stratified: bool = False
 
 
 class ExpectedSizes(Declared):
@@ -106,11 +110,26 @@ class Dataset(Declared):
     label: Text
     source: Annotated[FileSource | GeneratedSource, Field(discriminator="kind")]
     labels: Literal["sorted"] | dict[Text, Text] = "sorted"
-    validation: ValidationRows | None = None
+    validation: HeldOutRows | None = None
+    test: HeldOutRows | None = None
     expected: ExpectedSizes | None = None
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     tokens_per_text: Positive  # for time estimates only
+    training_rows: Count | None = None  # for time estimates only, where nothing else says how many there are
     publisher: Publisher | None = None
+
+    @model_validator(mode="after")
+    def _fetched_into_the_cache(self) -> "Dataset":
+        folder = self.source.folder if isinstance(self.source, FileSource) else ""
+        if self.publisher is not None and PurePath(folder).is_absolute():
+            raise PydanticCustomError("folder", "publisher: what is fetched goes below the cache; name a folder there")
+        return self
+
+    @model_validator(mode="after")
+    def _one_test(self) -> "Dataset":
+        if isinstance(self.source, FileSource) and bool(self.source.test) == (self.test is not None):
+            raise PydanticCustomError("test", "test: give either test files in the source or rows to hold out")
+        return self
 
     @model_validator(mode="after")
     def _one_validation(self) -> "Dataset":

@@ -1,5 +1,6 @@
 """Texts and paths as entries hold them."""
 
+from pathlib import PurePath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -16,6 +17,14 @@ def _stays_below(path: str) -> str:
 
 # A path, or a glob pattern, below a folder.
 Below = Annotated[str, AfterValidator(_stays_below)]
+
+
+def _below_or_whole(path: str) -> str:
+    return path if PurePath(path).is_absolute() else _stays_below(path)
+
+
+# A folder below another one, or the whole path of one.
+Folder = Annotated[str, AfterValidator(_below_or_whole)]
 
 
 # An id of the hub: a name, or an owner and a name.

@@ -41,7 +41,9 @@ def lead_in_words(cell: Cell) -> str:
 
 def _noise(cell: Cell) -> str:
     if cell.lead_within_noise:
-        return f"within noise ({WITHIN_NOISE})"
+        assert cell.lead is not None, "only a lead can be within noise"
+        corrected = "" if cell.lead.within_noise else " once corrected for all leads of the table"
+        return f"within noise{corrected} ({WITHIN_NOISE})"
     return "beyond noise" if len(cell.seeds) > 1 else "beyond the test rows’ noise"
 
 

@@ -67,7 +67,7 @@
   const count = (value) => Math.round(value).toLocaleString("en");
   const verdict = (side) => {
     const gap = side.confidence - side.accuracy;
-    return `${side.label} is ${gap < 0 ? "under" : "over"}-confident by ${Math.abs(gap).toFixed(1)} points on average, `
+    return `${side.label} is ${gap < 0 ? "under" : "over"}-confident by ${Math.abs(gap).toFixed(2)} points on average, `
       + `its top-label ECE is ${spread(side.topLabel)}, its class-wise ECE ${spread(side.classwise)}.`;
   };
   const element = (name, text, attributes = {}) => {
@@ -101,7 +101,7 @@
       ["Difference", (side) => signed(side.confidence - side.accuracy)],
       [`Top-label ECE, ${choices.bins.value} bins`, (side) => spread(side.topLabel)],
       [`Class-wise ECE, ${data.stored_bins} bins`, (side) => spread(side.classwise)],
-      ["Wrong above 90 % confidence", (side) => spread(side.wrong)],
+      ["Wrong, of rows above 90 % confidence", (side) => spread(side.wrong)],
       ["Test rows", (side) => count(side.rows)],
       ["Seeds", (side) => String(side.seeds)],
     ];

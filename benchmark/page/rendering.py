@@ -9,9 +9,9 @@ from benchmark.claims import OF_TESTED, Judgement, counted, size_rule
 from benchmark.declarations import Table
 from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEADINGS, describe
 from benchmark.page.details import DIFFERENCE, PAPER
-from benchmark.page.findings import findings
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
+from benchmark.recommendation import first_advice
 from benchmark.render import claims_summary
 from benchmark.render.text import signed
 from benchmark.specs import readable_name
@@ -41,7 +41,7 @@ def to_page(
         profile_name=builder.finder.profile_name,
         about=describe(builder, tables),
         headings={"methods": METHOD_HEADINGS, "datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
-        findings=findings(grids[0]),
+        advice=first_advice(builder, tables.values()),
         claims_summary=claims_summary(judgements),
         verdicts=counted(judgements),
         of_tested=OF_TESTED,

@@ -49,7 +49,8 @@ class TableView:
     name: str
     number: str
     caption: str
-    notes: tuple[str, ...]
+    note: str | None  # of the profile
+    notes: tuple[str, ...]  # all that must be known to read ours
     columns: tuple[GridColumn, ...]
     metrics: tuple[MetricView, ...]
     groups: tuple[tuple[RowView, ...], ...]
@@ -66,6 +67,7 @@ def view_table(grid: Grid, table: Table, files: Mapping[str, str]) -> TableView:
         name=grid.name,
         number=grid.number,
         caption=grid.caption,
+        note=grid.note,
         notes=(*([grid.note] if grid.note else []), *notes(grid)),
         columns=grid.columns,
         metrics=metrics,

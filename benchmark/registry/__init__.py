@@ -10,7 +10,7 @@ from benchmark.registry.cells import (
     table_subjects,
 )
 from benchmark.registry.contents import Registry, row_key
-from benchmark.registry.loading import EXPERIMENTS, load_registry
+from benchmark.registry.loading import EXPERIMENTS, OWN, load_registry
 from benchmark.registry.resolution import (
     Inputs,
     Subject,
@@ -23,6 +23,7 @@ from benchmark.registry.resolution import (
 
 __all__ = [
     "EXPERIMENTS",
+    "OWN",
     "CellRequest",
     "Inputs",
     "Part",

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from benchmark.declarations import (
     ClaimsFile,
     Dataset,
     Encoder,
+    Method,
     MethodsFile,
     MetricsFile,
     Profile,
@@ -19,9 +20,10 @@ from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
 from benchmark.registry.references import wrong_references
 from benchmark.registry.yaml_files import Key, Lines, dotted, read_yaml
-from benchmark.specs import Declared, Name
+from benchmark.specs import Declared, Head, LossTerm, Name, TemperatureScaling
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+OWN = "own"  # the folder in it of the user's entries
 
 
 class _DatasetsFile(Declared):
@@ -44,6 +46,20 @@ class _ProfilesFile(Declared):
     profiles: dict[Name, Profile]
 
 
+class _OwnFile(Declared):
+    """Entries of a user's own beside the registry's, any of them."""
+
+    datasets: dict[Name, Dataset] = Field(default={})
+    encoders: dict[Name, Encoder] = Field(default={})
+    heads: dict[Name, Head] = Field(default={})
+    losses: dict[Name, LossTerm] = Field(default={})
+    calibrators: dict[Name, TemperatureScaling] = Field(default={})
+    methods: dict[Name, Method] = Field(default={})
+    tables: dict[Name, Table] = Field(default={})
+    figures: dict[Name, Figure] = Field(default={})
+    profiles: dict[Name, Profile] = Field(default={})
+
+
 class _PaperFile(Declared):
     """The paper's printed numbers: table, row, column label, metric."""
 
@@ -52,31 +68,54 @@ class _PaperFile(Declared):
 
 
 def load_registry(folder: Path = EXPERIMENTS) -> Registry:
-    """Read and check the registry.
+    """Read and check the registry: its files, and entries of the user's own in ``own/*.yaml`` of the folder.
 
     Raises UserError holding one sentence for each mistake, a line each: unknown key or name (with the nearest valid
-    one), wrong type, a value out of range, a number that YAML reads as text.
+    one), wrong type, a value out of range, a number that YAML reads as text, a name that is taken.
     """
-    files = [_File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()]
-    datasets, encoders, methods, metrics, tables, figures, profiles, paper, claims = (file.content for file in files)
+    files = {name: _File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()}
+    own = [_File(path, _OwnFile) for path in sorted((folder / OWN).glob("*.yaml"))]
+
+    def entries(file: str, kind: str) -> dict[str, Any]:
+        return _merged(kind, [files[file], *own])
+
+    parts = {kind: entries("methods", kind) for kind in ("heads", "losses", "calibrators", "methods")}
+    metrics, claims = files["metrics"].content, files["claims"].content
     registry = Registry(
-        datasets.datasets,
-        encoders.encoders,
-        methods,
-        metrics.metrics,
-        metrics.scoring,
-        tables.tables,
-        figures.figures,
-        profiles.profiles,
-        paper.tables,
-        claims.claims,
-        claims.tolerance,
+        datasets=entries("datasets", "datasets"),
+        encoders=entries("encoders", "encoders"),
+        methods=MethodsFile(**parts),
+        metrics=metrics.metrics,
+        scoring=metrics.scoring,
+        tables=entries("tables", "tables"),
+        figures=entries("figures", "figures"),
+        profiles=entries("profiles", "profiles"),
+        paper=files["paper"].content.tables,
+        claims=claims.claims,
+        tolerance=claims.tolerance,
     )
-    by_name = {file.path.stem: file for file in files}
-    mistakes = wrong_references(registry, lambda file, at: by_name[file].place(at))
+
+    def place(file: str, at: tuple[Key, ...]) -> str:
+        holder = next((one for one in own if file != "paper" and at[:2] in one.lines), files[file])
+        return holder.place(at)
+
+    mistakes = wrong_references(registry, place)
     if mistakes:
         raise UserError("\n".join(mistakes))
     return registry
+
+
+def _merged(kind: str, files: list["_File"]) -> dict[str, Any]:
+    """The entries of a kind from several files; no name may be in two of them."""
+    merged: dict[str, Any] = {}
+    holders: dict[str, _File] = {}
+    for file in files:
+        for name, entry in getattr(file.content, kind).items():
+            if name in merged:
+                there = holders[name].place((kind, name)).rpartition(":")[0]
+                raise UserError(f"{file.place((kind, name))}: the name is taken by {there}; choose another.")
+            merged[name], holders[name] = entry, file
+    return merged
 
 
 _MODELS: dict[str, type[Declared]] = {

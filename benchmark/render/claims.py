@@ -18,7 +18,7 @@ def claims_summary(judgements: Sequence[Judgement]) -> str:
         return f"None of the {n_others} claims can be tested: runs are missing."
     verdicts = ", ".join(f"{count} {OF_TESTED.get(verdict, verdict)}" for verdict, count in counts.items() if count)
     tested = f"{n_tested} of {len(judgements)} claims can be tested with the runs at hand: {verdicts}."
-    return f"{tested} For the other {n_others} runs are missing." if n_others else tested
+    return f"{tested} The other {n_others} need runs that are not at hand." if n_others else tested
 
 
 def claims_to_markdown(judgements: Sequence[Judgement], note: str) -> str:
@@ -57,8 +57,9 @@ _HEAD = ["Claim", "Verdict", "Ours", "Paper", "Decided by"]
 def _lead(judgements: Sequence[Judgement], note: str) -> str:
     return (
         f"{claims_summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the "
-        "claim is about and the nearest other one, with the 95 % interval of a paired bootstrap over test rows "
-        "and, from two seeds on, seeds; not corrected for the number of claims."
+        "claim is about and the nearest other one (of several comparisons, in the one that decides), with the 95 % "
+        "interval of a paired bootstrap over test rows and, from two seeds on, seeds; not corrected for the number of "
+        "claims."
     )
 
 

@@ -1,0 +1,190 @@
+"""Data of the user's own: from a file to the entries in ``experiments/own`` by which all methods are compared on it."""
+
+import glob
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark.data import Row, read_rows
+from benchmark.declarations import Encoder
+from benchmark.errors import UserError
+from benchmark.registry import OWN, Registry, load_registry
+
+SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
+_TEST_SHARE, _VALIDATION_SHARE = 0.2, 0.1
+_METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll")
+_METHODS = (("bert", "ts", "ls", "poscal", "avuc"), ("hs_rau",))
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
+_WRITTEN = (
+    "# Written by `python -m benchmark.run --data`, which writes it anew. To change it, copy it under another name."
+)
+# Batches small enough, and epochs enough, that a model has learnt its labels before methods are compared: about the
+# 828 steps of the profile "small", with fewer rows a step where there are few. The rate follows the root of the batch.
+_STEPS = 800
+_BATCHES = ((2_000, 32), (8_000, 64))  # below so many training rows, that batch
+_LARGEST_BATCH = 256
+_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 40
+_WIDE, _RATE_WIDE, _RATE_NARROW = 768, 4e-5, 3e-4  # encoders of that width learn at the paper's rate
+_LONGEST = 512
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """Where the rows are. Without test or validation file, rows of the training file are held out."""
+
+    train: Path
+    validation: Path | None
+    test: Path | None
+    text: str
+    label: str
+    delimiter: str | None = None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The files that are given, by split."""
+        given = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {split: path.resolve() for split, path in given.items() if path is not None}
+
+
+def write_own_entries(
+    experiments: Path, files: OwnFiles, name: str | None, encoder: str, seeds: Sequence[int] = SEEDS
+) -> tuple[str, Path]:
+    """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name and the file.
+
+    Raises UserError for files that cannot be read, a name that is taken, an encoder that is not declared, rows too few
+    to be split.
+    """
+    name = _name(files.train) if name is None else name
+    path = experiments / OWN / f"{name}.yaml"
+    registry = load_registry(experiments)
+    _check_name(registry, name, path)
+    if encoder not in registry.encoders:
+        raise UserError(f'--encoder: there is no encoder "{encoder}"; known: {", ".join(registry.encoders)}.')
+    entries = own_entries(files, name, encoder, registry.encoders[encoder], seeds)
+    text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{_WRITTEN}\n{text}", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+    return name, path
+
+
+def own_entries(
+    files: OwnFiles, name: str, encoder: str, declared: Encoder, seeds: Sequence[int] = SEEDS
+) -> dict[str, Any]:
+    """The entries as plain values, with settings that fit the number and the length of the rows."""
+    kind = _format(files)
+    delimiter = files.delimiter or ("\t" if files.train.suffix == ".tsv" else ",")
+    rows = {
+        split: list(read_rows(path, kind, files.text, (files.label,), delimiter)) for split, path in files.paths.items()
+    }
+    for split, path in files.paths.items():
+        if not rows[split]:
+            raise UserError(f"{path}: no row in this file.")
+    held_out = _held_out(files, rows["train"])
+    n_train = len(rows["train"]) - sum(held_out.values())
+    folder = Path(os.path.commonpath([path.parent for path in files.paths.values()]))
+    source: dict[str, Any] = {"kind": "files", "folder": str(folder), "format": kind, "delimiter": delimiter}
+    source |= {split: [glob.escape(str(path.relative_to(folder)))] for split, path in files.paths.items()}
+    lengths = sorted(_tokens(row.text) for row in rows["train"])
+    dataset: dict[str, Any] = {
+        "label": files.train.stem,
+        "source": source | {"text": files.text, "intent": [files.label]},
+        **{split: {"rows": count, "seed": 0, "stratified": True} for split, count in held_out.items()},
+        "tokens_per_text": round(sum(lengths) / len(lengths), 1),
+        "training_rows": n_train,
+    }
+    table = {
+        "number": "1",
+        "caption": f"Calibration methods on {files.train.name}.",
+        "rows": [[{"method": method} for method in group] for group in _METHODS],
+        "columns": [{"label": files.train.stem, "dataset": name, "metrics": list(_METRICS)}],
+    }
+    profile = {
+        "description": f"{files.train.name} with {declared.label}.",
+        "seeds": list(seeds),
+        "datasets": {name: name},
+        "encoders": {"base": encoder},
+        "training": [_training(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],
+    }
+    return {"datasets": {name: dataset}, "tables": {name: table}, "profiles": {name: profile}}
+
+
+def _check_name(registry: Registry, name: str, path: Path) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
+        raise UserError(f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first.')
+    if path.is_file():
+        if not path.read_text(encoding="utf-8").startswith(_WRITTEN):
+            raise UserError(f"{path} is there already and was not written by this command; choose another --name.")
+        return
+    for kind, entries in (
+        ("data set", registry.datasets),
+        ("table", registry.tables),
+        ("profile", registry.profiles),
+    ):
+        if name in entries:
+            raise UserError(f'There is a {kind} "{name}" already; choose another name by --name.')
+
+
+def _name(path: Path) -> str:
+    name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_")
+    return name if re.match("[a-z]", name) else f"data_{name}".rstrip("_")
+
+
+def _format(files: OwnFiles) -> str:
+    found = {}
+    for path in files.paths.values():
+        if not path.is_file():
+            raise UserError(f"{path} is not a file.")
+        if path.suffix.lower() not in _FORMATS:
+            raise UserError(f"{path}: the ending must tell the format; known: {', '.join(_FORMATS)}.")
+        found[path] = _FORMATS[path.suffix.lower()]
+    if len(set(found.values())) > 1:
+        raise UserError(f"{', '.join(map(str, found))} must have one format.")
+    return found[files.paths["train"]]
+
+
+def _held_out(files: OwnFiles, train: list[Row]) -> dict[str, int]:
+    """How many rows each split that has no file takes of the training file."""
+    shares = {"validation": _VALIDATION_SHARE, "test": _TEST_SHARE}
+    wanted = {split: max(round(share * len(train)), 1) for split, share in shares.items() if split not in files.paths}
+    labels = len({row.label for row in train})
+    spare = len(train) - labels  # a label keeps one training row
+    if sum(wanted.values()) > spare:
+        raise UserError(
+            f"{files.train}: {len(train)} rows of {labels} labels are too few to hold out {sum(wanted.values())} "
+            "and leave each label one; give more rows, or files of their own by --test-data and --validation-data."
+        )
+    return wanted
+
+
+def _tokens(text: str) -> float:
+    """About how many tokens a text has: a word of plain letters a little more than one, other letters one each."""
+    plain = sum(ord(letter) < 0x250 for letter in text)
+    return 2 + plain / 4.5 + (len(text) - plain) * 0.8
+
+
+def _training(rows: int, long_text: float, encoder: Encoder) -> dict[str, Any]:
+    batch = next((size for below, size in _BATCHES if rows < below), _LARGEST_BATCH)
+    steps_per_epoch = math.ceil(rows / batch)
+    rate = _RATE_WIDE if encoder.size.hidden >= _WIDE else _RATE_NARROW
+    return {
+        "batch_size": batch,
+        "epochs": min(max(math.ceil(_STEPS / steps_per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS),
+        "learning_rate": float(f"{rate * math.sqrt(batch / _LARGEST_BATCH):.1e}"),
+        "weight_decay": 0.05,
+        "max_length": min(max(64, 16 * math.ceil(1.3 * long_text / 16)), _LONGEST),
+        "betas": [0.9, 0.999],
+        "epsilon": 1e-8,
+        "warmup_share": 0.1,
+        "decay": "linear",
+        "max_gradient_norm": 1.0,
+        "precision": "auto",
+    }

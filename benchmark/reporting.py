@@ -1,0 +1,86 @@
+"""Texts and files of a report: tables, claims, advice, figures and the page of one profile, from a grid builder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmark.claims import judge_all, size_rule
+from benchmark.declarations import Table
+from benchmark.errors import UserError
+from benchmark.figures import draw_figures
+from benchmark.page import to_page
+from benchmark.recommendation import first_advice
+from benchmark.render import claims_to_latex, claims_to_markdown, to_document, to_latex, to_markdown
+from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words
+
+
+def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
+    """File names and contents; LaTeX has a whole document beside the single tables."""
+    ending = ".compare" if compare else ""
+    if markup == "markdown":
+        return {f"{grid.name}{ending}.md": to_markdown(grid, compare) for grid in grids}
+    texts = {f"{grid.name}{ending}.tex": to_latex(grid, compare) for grid in grids}
+    return texts | {f"tables{ending}.tex": to_document(list(texts.values()))}
+
+
+def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
+    """The verdicts, from the whole tables, also those of which the profile has a part."""
+    judgements = judge_all(builder)
+    rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
+    one_seed = ONE_SEED if len(builder.seeds) == 1 else ""
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), one_seed, rule]))
+    if markup == "latex":
+        return {"claims.tex": claims_to_latex(judgements, note)}
+    return {"claims.md": claims_to_markdown(judgements, note)}
+
+
+def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, str]:
+    """Which method to use on each data set, in words."""
+    found = first_advice(builder, tables.values())
+    if not found:
+        return {}
+    paragraphs = [f"**{item.dataset}.** {item.text}" for item in found]
+    note = [builder.profile.note] if builder.profile.note else []
+    rule = f"{_RULE} {ONE_SEED}" if len(builder.seeds) == 1 else _RULE
+    return {"recommendation.md": "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
+
+
+def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]) -> dict[str, str]:
+    """The page; the paper's claims are on it where any of its tables has numbers of the paper's."""
+    has_paper = any(cell.paper is not None for grid in grids for cell in grid.cells)
+    return {"report.html": to_page(builder, tables, grids, judge_all(builder) if has_paper else [])}
+
+
+def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> dict[str, str]:
+    """Tables in Markdown and LaTeX, figures, the page and the advice of a profile, into a folder; returns the texts.
+
+    Raises UserError where a file cannot be written or matplotlib is not installed.
+    """
+    grids = [builder.build(name, table) for name, table in tables.items()]
+    texts = tables_in(grids, "markdown", compare=False) | tables_in(grids, "latex", compare=False)
+    texts |= advice_in(builder, tables) | page_in(builder, tables, grids)
+    for name, text in texts.items():
+        write(folder / name, text)
+    finder = builder.finder
+    draw_figures(
+        builder.registry, finder.profile_name, finder.finished, finder.inputs, builder.seeds, folder / "figures"
+    )
+    return texts
+
+
+_RULE = (
+    "The rule: the lowest ECE of the methods whose F1 is not lower than that of the first one beyond noise (paired "
+    "bootstrap over test rows and, from two seeds on, seeds; 95 %, not corrected for the number of methods)."
+)
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a text file, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+    return path

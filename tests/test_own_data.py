@@ -1,0 +1,297 @@
+"""Data of the user's own: the entries written for it, what is refused, and the whole comparison as a stranger runs
+it.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from benchmark.data import load_corpus
+from benchmark.declarations import Dataset
+from benchmark.errors import UserError
+from benchmark.own_data import OwnFiles, own_entries, write_own_entries
+from benchmark.pseudo_words import pseudo_words
+from benchmark.registry import load_registry, select_tables
+from tests.conftest import run_module
+
+REGISTRY = load_registry()
+SMALL = "multilingual_e5_small_3_layers"
+LABELS = ["pay", "pay", "pay", "move", "move", "close"]
+
+
+def rows(n: int = 60) -> list[tuple[str, str]]:
+    """Texts whose words tell their label; half are of one, a third of another, a sixth of the rarest."""
+    return [(f"{LABELS[index % 6]} word{index % 7} please {index}", LABELS[index % 6]) for index in range(n)]
+
+
+def write_csv(path: Path, content: list[tuple[str, str]], header: str = "utterance,intent") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([header, *(f"{text},{label}" for text, label in content)]) + "\n", encoding="utf-8")
+    return path
+
+
+def files(train: Path, test: Path | None = None, validation: Path | None = None, **changes: str) -> OwnFiles:
+    return OwnFiles(train, validation, test, **({"text": "utterance", "label": "intent"} | changes))
+
+
+def entries(given: OwnFiles, encoder: str = SMALL) -> dict[str, dict]:
+    return own_entries(given, "mine", encoder, REGISTRY.encoders[encoder])
+
+
+# --- rows held out by label ------------------------------------------------------------------------------------------
+
+
+def stratified(n_test: int, n_validation: int) -> Dataset:
+    held_out = {"seed": 3, "stratified": True}
+    return Dataset.model_validate(
+        {
+            "label": "mine",
+            "source": {
+                "kind": "files",
+                "folder": "mine",
+                "format": "csv",
+                "train": ["all.csv"],
+                "text": "utterance",
+                "intent": ["intent"],
+            },
+            "test": {"rows": n_test} | held_out,
+            "validation": {"rows": n_validation} | held_out,
+            "tokens_per_text": 8.0,
+        }
+    )
+
+
+def test_rows_held_out_by_label_take_each_labels_share(tmp_path: Path) -> None:
+    content = rows(600)
+    write_csv(tmp_path / "mine" / "all.csv", content)
+    corpus = load_corpus("mine", stratified(120, 60), [tmp_path])
+    parts = {name: corpus.split(name) for name in ("train", "validation", "test")}
+    assert {name: len(part) for name, part in parts.items()} == {"train": 420, "validation": 60, "test": 120}
+    texts = [text for part in parts.values() for text in part.texts]
+    assert sorted(texts) == sorted(text for text, _ in content)
+    for name, wanted in (("test", (60, 40, 20)), ("validation", (30, 20, 10))):
+        found = Counter(corpus.label_names[label] for label in parts[name].labels.tolist())
+        assert [found[label] for label in ("pay", "move", "close")] == pytest.approx(wanted, abs=1)
+    again = load_corpus("mine", stratified(120, 60), [tmp_path])
+    assert again.fingerprint == corpus.fingerprint
+
+
+def test_no_label_gives_up_its_last_training_row(tmp_path: Path) -> None:
+    content = [(f"text {index}", f"label{index % 20}") for index in range(40)] + [("alone", "single")]
+    write_csv(tmp_path / "mine" / "all.csv", content)
+    corpus = load_corpus("mine", stratified(12, 6), [tmp_path])
+    assert np.bincount(corpus.train.labels, minlength=corpus.n_labels).min() == 1
+    assert "alone" in corpus.train.texts
+    with pytest.raises(
+        UserError, match=r"21 test rows cannot be held out of 41 training rows \(each label keeps one\)"
+    ):
+        load_corpus("mine", stratified(21, 1), [tmp_path])
+
+
+def test_plain_rows_held_out_are_those_of_before(tmp_path: Path) -> None:
+    """The published splits of the three data sets rest on this draw."""
+    write_csv(tmp_path / "mine" / "all.csv", [(f"t{index}", "ab"[index % 2]) for index in range(10)])
+    declared = stratified(3, 2).model_dump()
+    declared["test"]["stratified"] = declared["validation"]["stratified"] = False
+    corpus = load_corpus("mine", Dataset.model_validate(declared), [tmp_path])
+    drawn = np.random.default_rng(3).permutation(10)[:3]
+    assert corpus.test.texts == tuple(f"t{index}" for index in sorted(drawn))
+
+
+# --- the entries -----------------------------------------------------------------------------------------------------
+
+
+def test_a_single_file_is_split_and_settings_fit_its_size(tmp_path: Path) -> None:
+    found = entries(files(write_csv(tmp_path / "My data.csv", rows(100))))
+    dataset = found["datasets"]["mine"]
+    assert dataset["label"] == "My data"
+    assert (dataset["test"]["rows"], dataset["validation"]["rows"], dataset["training_rows"]) == (20, 10, 70)
+    training = found["profiles"]["mine"]["training"][0]
+    assert (training["batch_size"], training["epochs"], training["max_length"]) == (32, 40, 64)
+    assert training["learning_rate"] == pytest.approx(3e-4 * (32 / 256) ** 0.5, rel=0.05)
+    wide = entries(files(tmp_path / "My data.csv"), "bert_base_uncased")["profiles"]["mine"]["training"][0]
+    assert wide["learning_rate"] == pytest.approx(4e-5 * (32 / 256) ** 0.5, rel=0.05)
+    large = entries(files(write_csv(tmp_path / "large.csv", rows(20_000))))["profiles"]["mine"]["training"][0]
+    assert (large["batch_size"], large["epochs"], large["learning_rate"]) == (256, 15, 3e-4)
+
+
+def test_long_texts_get_longer_rows(tmp_path: Path) -> None:
+    content = [(f"{text} {'many words of it ' * 30}", label) for text, label in rows(60)]
+    length = entries(files(write_csv(tmp_path / "x.csv", content)))["profiles"]["mine"]["training"][0]["max_length"]
+    assert 120 <= length <= 256
+    content = [("字" * 3000 + text, label) for text, label in rows(60)]
+    assert (
+        entries(files(write_csv(tmp_path / "y.csv", content)))["profiles"]["mine"]["training"][0]["max_length"] == 512
+    )
+
+
+def test_files_of_their_own_are_taken_whole(tmp_path: Path) -> None:
+    given = files(
+        write_csv(tmp_path / "a" / "train [1].csv", rows(60)),
+        test=write_csv(tmp_path / "b" / "test.csv", rows(12)),
+        validation=write_csv(tmp_path / "b" / "dev.csv", rows(6)),
+    )
+    dataset = Dataset.model_validate(entries(given)["datasets"]["mine"])
+    corpus = load_corpus("mine", dataset, [])
+    assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (60, 6, 12)
+
+
+def test_csv_json_lines_and_parquet_of_the_same_rows_are_the_same_data(tmp_path: Path) -> None:
+    content = rows(60)
+    write_csv(tmp_path / "x.csv", content)
+    write_csv(tmp_path / "x2.csv", [(text, f"{label}") for text, label in content])
+    (tmp_path / "x.tsv").write_text(
+        "utterance\tintent\n" + "".join(f"{a}\t{b}\n" for a, b in content), encoding="utf-8"
+    )
+    lines = (json.dumps({"utterance": text, "intent": label}) for text, label in content)
+    (tmp_path / "x.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    pd.DataFrame(content, columns=["utterance", "intent"]).to_parquet(tmp_path / "x.parquet")
+    prints = set()
+    for name in ("x.csv", "x2.csv", "x.tsv", "x.jsonl", "x.parquet"):
+        dataset = Dataset.model_validate(entries(files(tmp_path / name))["datasets"]["mine"])
+        prints.add(load_corpus("mine", dataset, []).fingerprint)
+    assert len(prints) == 1
+
+
+def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments: Path, tmp_path: Path) -> None:
+    given = files(write_csv(tmp_path / "Help desk-2.csv", rows(60)))
+    name, path = write_own_entries(experiments, given, None, SMALL)
+    assert (name, path) == ("help_desk_2", experiments / "own" / "help_desk_2.yaml")
+    registry = load_registry(experiments)
+    assert list(select_tables(registry, name, ["all"])) == [name]
+    before = path.read_text(encoding="utf-8")
+    write_own_entries(experiments, given, None, SMALL)
+    assert path.read_text(encoding="utf-8") == before
+    path.write_text(yaml.safe_dump(yaml.safe_load(before)), encoding="utf-8")
+    with pytest.raises(UserError, match="was not written by this command; choose another --name"):
+        write_own_entries(experiments, given, None, SMALL)
+
+
+def test_mistakes_in_own_entries_are_told_with_their_place(experiments: Path, tmp_path: Path) -> None:
+    _, path = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(SMALL, "no_such_encoder"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"own/mine\.yaml:\d+: profiles\.mine\.encoders\.base: there is no encoder"):
+        load_registry(experiments)
+    path.write_text(text.replace("  mine:", "  small:"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"own/mine\.yaml:\d+: profiles\.small: the name is taken by .*profiles\.yaml"):
+        load_registry(experiments)
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (rows(60)[2:5], "too few to hold out"),
+        ([("a", "only"), ("b", "only")] * 20, 'has only the label "only"'),
+        ([], "no row in this file"),
+    ],
+)
+def test_rows_that_cannot_be_compared_on_are_refused(
+    tmp_path: Path, content: list[tuple[str, str]], sentence: str
+) -> None:
+    path = write_csv(tmp_path / "mine.csv", content)
+    with pytest.raises(UserError, match=sentence):
+        load_corpus("mine", Dataset.model_validate(entries(files(path))["datasets"]["mine"]), [])
+
+
+def test_a_thousand_labels_of_two_rows_are_split_and_of_one_row_are_not(tmp_path: Path) -> None:
+    two = write_csv(tmp_path / "two.csv", [(f"text {index}", f"label {index // 2}") for index in range(2000)])
+    dataset = Dataset.model_validate(entries(files(two))["datasets"]["mine"])
+    corpus = load_corpus("mine", dataset, [])
+    assert (corpus.n_labels, len(corpus.test), len(corpus.validation)) == (1000, 400, 200)
+    assert np.bincount(corpus.train.labels, minlength=1000).min() == 1
+    one = write_csv(tmp_path / "one.csv", [(f"text {index}", f"label {index}") for index in range(1000)])
+    with pytest.raises(UserError, match="1000 rows of 1000 labels are too few"):
+        entries(files(one))
+
+
+def test_a_label_of_the_test_file_alone_is_refused_with_its_place(tmp_path: Path) -> None:
+    test = write_csv(tmp_path / "test.csv", [*rows(12), ("new", "unheard")])
+    given = files(write_csv(tmp_path / "mine.csv", rows(60)), test=test)
+    with pytest.raises(UserError, match=r'test\.csv:14: the label "unheard" is not one of the 3 labels'):
+        load_corpus("mine", Dataset.model_validate(entries(given)["datasets"]["mine"]), [])
+
+
+def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "mine.csv", rows(60))
+    (tmp_path / "mine.xlsx").write_bytes(b"PK")
+    (tmp_path / "mine.jsonl").write_text("{}", encoding="utf-8")
+    for given, sentence in (
+        (files(tmp_path / "none.csv"), r"none\.csv is not a file"),
+        (files(tmp_path / "mine.xlsx"), r"the ending must tell the format; known: \.csv"),
+        (files(path, test=tmp_path / "mine.jsonl"), "must have one format"),
+        (files(path, label="intnet"), r'mine\.csv:1: there is no column "intnet"; did you mean "intent"\?'),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            write_own_entries(experiments, given, None, SMALL)
+    for name, sentence in (("small", 'There is a profile "small" already'), ("../x", "cannot be a name")):
+        with pytest.raises(UserError, match=sentence):
+            write_own_entries(experiments, files(path), name, SMALL)
+    with pytest.raises(UserError, match='there is no encoder "bert"'):
+        write_own_entries(experiments, files(path), None, "bert")
+    assert not (experiments / "own").exists()
+
+
+# --- as a user calls it ----------------------------------------------------------------------------------------------
+
+
+def call(tmp_path: Path, experiments: Path, cache: Path, *options: object) -> "CompletedProcess[str]":
+    return run_module(
+        "run",
+        *options,
+        "--experiments",
+        experiments,
+        "--results-dir",
+        tmp_path / "results",
+        "--tables-dir",
+        tmp_path / "tables",
+        env={"BENCHMARK_CACHE_DIR": str(cache)},
+    )
+
+
+def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
+    experiments: Path, tmp_path: Path, cache_dir: Path
+) -> None:
+    words = pseudo_words(60)  # all that a tiny built encoder knows
+    content = [
+        (f"{words[LABELS.index(label)]} {words[10 + index % 7]}", label) for index, (_, label) in enumerate(rows(120))
+    ]
+    path = write_csv(tmp_path / "desk.csv", content)
+    columns = ("--text-column", "utterance", "--label-column", "intent")
+    first = call(tmp_path, experiments, cache_dir, "--data", path, *columns, "--encoder", "tiny_base", "--seeds", "0-1")
+    assert first.returncode == 0, first.stderr + first.stdout
+    folder = tmp_path / "tables" / "desk"
+    names = {file.name for file in folder.iterdir()}
+    assert {"desk.md", "desk.tex", "tables.tex", "recommendation.md", "report.html", "figures"} <= names
+    assert (folder / "figures" / "reliability_desk.png").is_file()
+    assert len(list((tmp_path / "results" / "desk").glob("*.json"))) == 10
+    advice = (folder / "recommendation.md").read_text(encoding="utf-8")
+    assert "**desk.**" in advice
+    assert advice.strip() in first.stdout
+    assert "| BERT " in first.stdout
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Do the paper" not in page
+    second = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "0-1", "--dry-run")
+    assert "0 trainings planned, 10 already done" in second.stdout
+
+
+def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
+    path = write_csv(tmp_path / "desk.csv", rows(60))
+    for options, sentence in (
+        (("--data", path, "--profile", "tiny"), "leave out --profile"),
+        (("--test-data", path), "--test-data goes with --data"),
+        (("--data", path), 'there is no column "text"'),
+    ):
+        found = call(tmp_path, experiments, cache_dir, *options)
+        assert found.returncode == 2
+        assert sentence in found.stderr
+        assert "Traceback" not in found.stderr

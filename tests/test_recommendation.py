@@ -1,0 +1,89 @@
+"""The recommendation: the best calibrated method that loses no F1, and what else a reader must know."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmark.plan import Finished
+from benchmark.recommendation import Recommendation, first_advice, recommend
+from benchmark.registry import Registry, Subject, select_tables
+from benchmark.store import Result
+from benchmark.tables import GridBuilder
+from tests.results import made_result, tiny_inputs, with_scores
+
+
+def scored(registry: Registry, method: str, f1: float, ece: float, noise: float = 0.001, **scores: float) -> Result:
+    """A result on TNEWS whose resamples scatter around its scores by ``noise``, independent of other methods'."""
+    result = with_scores(made_result(registry, Subject("tnews", "base", method)), f1=f1, ece=ece, **scores)
+    draws = np.random.default_rng(sum(map(ord, method)))
+    views = []
+    for view in result.views:
+        spread = [list(value + noise * draws.normal(size=300)) for value in (f1, ece)]
+        views.append(
+            view.model_copy(update={"resampled": view.resampled.model_copy(update={"f1": spread[0], "ece": spread[1]})})
+        )
+    return result.model_copy(update={"views": views})
+
+
+def advice(registry: Registry, results: list[Result]) -> list[Recommendation]:
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    return recommend(builder, select_tables(registry, "tiny", ["main"])["main"])
+
+
+def test_the_lowest_ece_wins_among_methods_that_lose_no_f1(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40),
+        scored(registry, "ls", 0.80, 0.30),
+        scored(registry, "poscal", 0.70, 0.10),
+        scored(registry, "hs_rau", 0.81, 0.3005),
+    ]
+    found = advice(registry, results)
+    assert [(item.dataset, item.method) for item in found] == [("tiny tnews", "LS")]
+    assert found[0].sentences[0].startswith("Use LS: ECE 30.00 against 40.00 of BERT (−10.00, 95 % interval −10.")
+    assert "By ECE it cannot be told from HS-RAU (30.05)." in found[0].sentences
+    assert "Set aside because they lose F1: PosCal (−10.00)." in found[0].sentences
+
+
+def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -> None:
+    found = advice(registry, [scored(registry, "bert", 0.80, 0.40, 0.05), scored(registry, "ls", 0.80, 0.39, 0.05)])
+    assert (
+        found[0]
+        .sentences[0]
+        .startswith("No method is better calibrated than BERT beyond noise. Lowest is LS: ECE 39.00")
+    )
+
+
+def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:
+    found = advice(registry, [scored(registry, "bert", 0.80, 0.20), scored(registry, "ls", 0.80, 0.39)])
+    assert found[0].method in {"BERT", "TS"}
+    assert "keep it" in found[0].sentences[0] or "TS" in found[0].sentences[0]
+
+
+def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, nll=0.9, brier=0.2, top_label_ece=0.2, adaptive_ece=0.2),
+        scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1),
+    ]
+    found = advice(registry, results)
+    assert "By other measures the best differs: Brier BERT (20.00 against 30.00)." in found[0].sentences
+
+
+def test_one_method_alone_or_no_baseline_gives_no_advice(registry: Registry) -> None:
+    assert advice(registry, []) == []
+    assert advice(registry, [scored(registry, "ls", 0.8, 0.3), scored(registry, "hs_rau", 0.8, 0.3)]) == []
+
+
+def test_the_first_table_with_advice_gives_it(registry: Registry) -> None:
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    tables = select_tables(registry, "tiny", ["encoders", "noise", "main"])
+    assert [item.method for item in first_advice(builder, tables.values())] == ["LS"]
+
+
+@pytest.mark.parametrize("missing", ["f1", "ece"])
+def test_a_registry_without_the_deciding_metrics_gives_none(registry: Registry, missing: str) -> None:
+    metrics = {name: metric for name, metric in registry.metrics.items() if name != missing}
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
+    builder = GridBuilder(replace(registry, metrics=metrics), "tiny", Finished.of(results), tiny_inputs(), (0,))
+    assert recommend(builder, select_tables(registry, "tiny", ["main"])["main"]) == []
