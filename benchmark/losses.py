@@ -69,6 +69,49 @@ def poscal_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
     return torch.where(known, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1).mean()
 
 
+def focal_loss(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
+    """Mean of -(1 - p)^gamma log p, p the probability of the right label; ``gamma`` >= 0 for all, or of shape (B,).
+
+    With gamma 0 it is cross-entropy. Source: Lin et al., 2017 (eq. 4, without its class weights).
+    """
+    log_p = functional.log_softmax(logits.float(), dim=1).gather(1, labels[:, None]).squeeze(1)
+    missing = -torch.expm1(log_p)  # 1 - p, exact also where p is near 1
+    return -(missing.clamp_min(SMALLEST_SHARE) ** gamma * log_p).mean()
+
+
+def gamma_by_probability(logits: Tensor, labels: Tensor, until: float, low: float, high: float) -> Tensor:
+    """The focusing parameter of each sample, shape (B,): ``low`` where the right label's probability is below
+    ``until``, else ``high``; no gradient. Source: Mukhoti et al., 2020 (FLSD-53: 5 below 0.2, else 3).
+    """
+    p = functional.softmax(logits.detach().float(), dim=1).gather(1, labels[:, None]).squeeze(1)
+    return torch.where(p < until, low, high)
+
+
+def brier_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean over the batch of the sum over labels of (p_k - y_k)^2, in [0, 2]. Source: Brier, 1950."""
+    p = functional.softmax(logits.float(), dim=1)
+    right = p.gather(1, labels[:, None]).squeeze(1)
+    return ((p**2).sum(dim=1) - 2 * right + 1).mean()
+
+
+def confidence_penalty(logits: Tensor) -> Tensor:
+    """Minus the mean predictive entropy in nats, to be added to cross-entropy. Source: Pereyra et al., 2017."""
+    return -predictive_entropy(logits).mean()
+
+
+def mmce_loss(logits: Tensor, labels: Tensor, width: float) -> Tensor:
+    """Maximum mean calibration error of the batch: the root of the mean over all pairs i, j of
+    (a_i - c_i) (a_j - c_j) exp(-|c_i - c_j| / width), a being 1 where the prediction is right, c the confidence.
+
+    No gradient runs through a. Held at or above 1e-8, for the root has no slope at 0. Source: Kumar et al., 2018
+    (eq. 3, the Laplacian kernel of their experiments).
+    """
+    confidence, predictions = functional.softmax(logits.float(), dim=1).max(dim=1)
+    gap = (predictions == labels).float() - confidence
+    kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / width)
+    return (gap[:, None] * gap[None, :] * kernel).mean().clamp_min(SMALLEST_SHARE).sqrt()
+
+
 def probability_bins(probabilities: Tensor, n_bins: int) -> Tensor:
     """The bin in [0, n_bins) of each probability, for equal bins (a, b] whose first is closed on the left."""
     return (probabilities * n_bins).ceil().long().sub_(1).clamp_(0, n_bins - 1)

@@ -2,7 +2,7 @@
 and prints nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,13 +80,16 @@ def make_plan(
 ) -> list[PlannedRun]:
     """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
 
-    ``redo`` trains finished runs again. Views are those that any table of the registry asks of a run, not only the
-    tables given: a view costs nothing beside a training, and the next table then finds it.
+    ``redo`` trains finished runs again. Views are those that any table of the registry asks of a run, optional ones
+    left out, and the tables given: a view costs little beside a training, and the next table then finds it.
     """
     wanted: dict[Subject, dict[str, None]] = {}
     for name, table in tables.items():
         for subject in table_subjects(registry, table):
             wanted.setdefault(subject, {})[name] = None
+    common = {
+        row.method for table in registry.tables.values() if not table.optional for group in table.rows for row in group
+    }
     plan = []
     for seed in dict.fromkeys(seeds):
         by_run: dict[RunSpec, list[Subject]] = {}
@@ -95,7 +98,7 @@ def make_plan(
                 run = resolve_run(registry, profile_name, subject, seed, inputs)
                 by_run.setdefault(run, []).append(subject)
         for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0])):
-            plan.append(_planned(registry, run, subjects, wanted, finished, redo))
+            plan.append(_planned(registry, run, subjects, wanted, common, finished, redo))
     return plan
 
 
@@ -104,10 +107,11 @@ def _planned(
     run: RunSpec,
     subjects: list[Subject],
     wanted: Mapping[Subject, Mapping[str, None]],
+    common: Set[str],
     finished: Finished,
     redo: bool,
 ) -> PlannedRun:
-    views = _views(registry, subjects[0])
+    views = _views(registry, subjects[0], common | {subject.method for subject in subjects})
     action, reason = _decide(finished, run, views, redo)
     return PlannedRun(
         run=run,
@@ -138,14 +142,16 @@ def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo:
     return "train", "another scoring is asked for, and its logits are not here"
 
 
-def _views(registry: Registry, subject: Subject) -> tuple[ViewSpec, ...]:
-    """The plain views of both splits, and the test view of every method that is this run with a calibrator on top."""
+def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewSpec, ...]:
+    """The plain views of both splits, and the test view of every method asked for that is this run with a calibrator
+    on top.
+    """
     methods = registry.methods.methods
     own = composition(registry, subject.method)
     views = [
         resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
         for name in methods
-        if composition(registry, name) == own
+        if name in asked and composition(registry, name) == own
     ]
     plain = views[0].model_copy(update={"calibrator": None})
     validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})

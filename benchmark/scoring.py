@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark import metrics
-from benchmark.calibrators import at_bound, fit_temperature
+from benchmark.calibrators import fit
 from benchmark.resampling import resampled_scores
 from benchmark.specs import ViewSpec, identity
 from benchmark.store import (
@@ -24,19 +24,18 @@ RELIABILITY_BINS = 60
 def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
     """All scores of one view. ``data`` says which labels are the rarest.
 
-    A calibrator is fitted on the validation logits only. Predictions are the arg max of the raw logits, which no
-    calibrator here changes, so accuracy, precision, recall and F1 of a calibrated view are exactly those of the plain
-    one.
+    A calibrator is fitted on the validation logits only. Under none, and under a temperature, predictions are the arg
+    max of the raw logits, so that accuracy, precision, recall and F1 are exactly the same; other calibrators may move
+    it.
     """
-    temperature = None
-    bounded = None
-    if view.calibrator is not None:
-        bounds = (view.calibrator.lowest, view.calibrator.highest)
-        temperature = fit_temperature(logits.validation_logits, logits.validation_labels, *bounds)
-        bounded = at_bound(temperature, *bounds)
     raw, labels = _split(view, logits)
-    probabilities = metrics.softmax(raw.astype(np.float64) / (temperature or 1.0))
-    predictions = raw.argmax(axis=1)
+    calibrator = None
+    if view.calibrator is not None:
+        calibrator = fit(view.calibrator, logits.validation_logits, logits.validation_labels)
+    scores = raw.astype(np.float64)
+    probabilities = metrics.softmax(scores) if calibrator is None else calibrator.probabilities(scores)
+    keeps_order = calibrator is None or calibrator.temperature is not None
+    predictions = (raw if keeps_order else probabilities).argmax(axis=1)
     n_labels = raw.shape[1]
     classified = metrics.classification_scores(labels, predictions, n_labels)
     per_label = classified["per_label"]
@@ -44,8 +43,8 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
     return ViewRecord(
         view_id=identity(view),
         view=view,
-        temperature=temperature,
-        at_bound=bounded,
+        temperature=calibrator.temperature if calibrator else None,
+        at_bound=calibrator.at_bound if calibrator else None,
         scores={
             **{name: classified[name] for name in ("accuracy", "precision", "recall", "f1")},
             "ece": float(label_ece.sum()),

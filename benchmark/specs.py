@@ -143,7 +143,50 @@ class PoscalTerm(Declared):
     empty_bin: Literal["ignore", "zero"]
 
 
-LossTerm = Annotated[CrossEntropyTerm | UncertaintyTerm | PoscalTerm, Field(discriminator="term")]
+class GammaByProbability(Declared):
+    """The focusing parameter of a sample: ``low`` where its right label's probability is below ``until``, else
+    ``high``.
+    """
+
+    until: Share
+    low: NotNegative
+    high: NotNegative
+
+
+class FocalTerm(Declared):
+    """Focal loss in place of cross-entropy; ``gamma`` for all samples, or by the probability of the right label."""
+
+    term: Literal["focal"]
+    weight: NotNegative
+    gamma: NotNegative | GammaByProbability
+
+
+class BrierTerm(Declared):
+    """The squared distance between probabilities and the one-hot label."""
+
+    term: Literal["brier"]
+    weight: NotNegative
+
+
+class ConfidencePenaltyTerm(Declared):
+    """Minus the predictive entropy: sureness costs."""
+
+    term: Literal["confidence_penalty"]
+    weight: NotNegative
+
+
+class MmceTerm(Declared):
+    """Maximum mean calibration error of a batch; ``width`` is that of the Laplacian kernel on confidences."""
+
+    term: Literal["mmce"]
+    weight: NotNegative
+    width: Positive
+
+
+LossTerm = Annotated[
+    CrossEntropyTerm | UncertaintyTerm | PoscalTerm | FocalTerm | BrierTerm | ConfidencePenaltyTerm | MmceTerm,
+    Field(discriminator="term"),
+]
 
 
 class Optimisation(Declared):
@@ -181,11 +224,52 @@ class TemperatureScaling(Declared):
     highest: Positive
 
 
+class VectorScaling(Declared):
+    """A factor and an offset for each label's logit, fitted by likelihood on the validation logits."""
+
+    kind: Literal["vector"]
+
+
+class DirichletCalibration(Declared):
+    """A linear map of the log-probabilities, fitted by likelihood on the validation logits; ``off_diagonal`` and
+    ``intercept`` weigh the squared entries that draw labels together or shift them.
+    """
+
+    kind: Literal["dirichlet"]
+    off_diagonal: NotNegative
+    intercept: NotNegative
+
+
+class BetaCalibration(Declared):
+    """Beta calibration of each label against the others, then normalised."""
+
+    kind: Literal["beta"]
+
+
+class IsotonicRegression(Declared):
+    """Isotonic regression of each label against the others, then normalised."""
+
+    kind: Literal["isotonic"]
+
+
+class HistogramBinning(Declared):
+    """Histogram binning of each label against the others in ``bins`` bins of equal width, then normalised."""
+
+    kind: Literal["histogram"]
+    bins: Count
+
+
+Calibrator = Annotated[
+    TemperatureScaling | VectorScaling | DirichletCalibration | BetaCalibration | IsotonicRegression | HistogramBinning,
+    Field(discriminator="kind"),
+]
+
+
 class ViewSpec(Declared):
     """How stored logits are scored: a pure function of them, so another view never trains anything."""
 
     split: Literal["validation", "test"]
-    calibrator: TemperatureScaling | None
+    calibrator: Calibrator | None
     ece_bins: Count
     resamples: Annotated[int, Field(ge=0)]  # of the rows, for comparisons
     rare_labels: Annotated[int, Field(ge=0)]  # so many of the rarest labels are resampled one by one

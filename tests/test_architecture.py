@@ -18,7 +18,7 @@ FLOORS = {
     "pseudo_words": 0,
     "significance": 0,
     "specs": 1,
-    "calibrators": 1,
+    "calibrators": 2,
     "resampling": 1,
     "declarations": 2,
     "data": 3,

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.calibrators import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, at_bound, fit_temperature
+from benchmark.calibrators import at_bound, fit_temperature
+from benchmark.calibrators.temperature import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE
 from benchmark.metrics import negative_log_likelihood, softmax
 
 

@@ -7,7 +7,20 @@ import pytest
 import torch
 from torch.nn import functional
 
-from benchmark.losses import avuc_loss, cross_entropy, poscal_loss, predictive_entropy, probability_bins, rau_loss
+from benchmark.losses import (
+    avuc_loss,
+    brier_loss,
+    confidence_penalty,
+    cross_entropy,
+    focal_loss,
+    gamma_by_probability,
+    mmce_loss,
+    poscal_loss,
+    predictive_entropy,
+    probability_bins,
+    rau_loss,
+)
+from benchmark.metrics import brier_score
 
 
 def batch(seed: int = 0, n: int = 12, k: int = 5, scale: float = 2.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -178,3 +191,92 @@ def test_losses_are_float32_whatever_comes_in() -> None:
     half = logits.detach().bfloat16()
     for value in (cross_entropy(half, labels), rau_loss(half, labels, 0.5), avuc_loss(half, labels, 0.5)):
         assert value.dtype == torch.float32
+
+
+# --- beyond the paper ------------------------------------------------------------------------------------------------
+
+TWO = (torch.log(torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])), torch.tensor([0, 0]))  # right with 0.7, wrong
+
+
+def test_focal_loss_by_hand() -> None:
+    logits, labels = TWO
+    wanted = -(0.3**3 * math.log(0.7) + 0.7**3 * math.log(0.3)) / 2
+    assert focal_loss(logits, labels, 3.0).item() == pytest.approx(wanted, rel=1e-5)
+    assert focal_loss(*batch(3), 0.0).item() == pytest.approx(functional.cross_entropy(*batch(3)).item(), rel=1e-6)
+
+
+def test_focal_loss_with_a_gamma_for_each_sample() -> None:
+    logits, labels = TWO
+    gamma = gamma_by_probability(logits, labels, until=0.5, low=5.0, high=3.0)
+    assert gamma.tolist() == [3.0, 5.0]
+    assert gamma_by_probability(logits, labels, until=0.3, low=5.0, high=3.0).tolist() == [
+        3.0,
+        3.0,
+    ]  # at it is not below
+    wanted = -(0.3**3 * math.log(0.7) + 0.7**5 * math.log(0.3)) / 2
+    assert focal_loss(logits, labels, gamma).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_brier_loss_by_hand_and_as_the_metric() -> None:
+    logits, labels = TWO
+    wanted = ((0.3**2 + 0.2**2 + 0.1**2) + (0.7**2 + 0.6**2 + 0.1**2)) / 2
+    assert brier_loss(logits, labels).item() == pytest.approx(wanted, rel=1e-5)
+    logits, labels = batch(5)
+    probabilities = functional.softmax(logits.detach().double(), dim=1).numpy()
+    assert brier_loss(logits, labels).item() == pytest.approx(brier_score(probabilities, labels.numpy()), rel=1e-5)
+
+
+def test_the_confidence_penalty_is_minus_the_entropy() -> None:
+    logits, _ = TWO
+    entropies = [-sum(p * math.log(p) for p in row) for row in ([0.7, 0.2, 0.1], [0.3, 0.6, 0.1])]
+    assert confidence_penalty(logits).item() == pytest.approx(-sum(entropies) / 2, rel=1e-5)
+
+
+def test_mmce_by_hand_over_all_pairs() -> None:
+    logits, labels = batch(2)
+    confidence = functional.softmax(logits.detach().double(), dim=1).max(dim=1)
+    gaps = (confidence.indices == labels).double() - confidence.values
+    total = 0.0
+    for gap, sure in zip(gaps.tolist(), confidence.values.tolist(), strict=True):
+        for other, other_sure in zip(gaps.tolist(), confidence.values.tolist(), strict=True):
+            total += gap * other * math.exp(-abs(sure - other_sure) / 0.2)
+    assert mmce_loss(logits, labels, 0.2).item() == pytest.approx(math.sqrt(total / len(labels) ** 2), rel=1e-4)
+    logits, labels = TWO
+    pairs = [0.3**2, 0.6**2, 2 * 0.3 * -0.6 * math.exp(-0.1 / 0.2)]
+    assert mmce_loss(logits, labels, 0.2).item() == pytest.approx(math.sqrt(sum(pairs) / 4), rel=1e-4)
+
+
+BEYOND = {
+    "focal": lambda logits, labels: focal_loss(logits, labels, 3.0),
+    "focal by probability": lambda logits, labels: focal_loss(
+        logits, labels, gamma_by_probability(logits, labels, 0.2, 5.0, 3.0)
+    ),
+    "brier": brier_loss,
+    "confidence penalty": lambda logits, labels: confidence_penalty(logits),
+    "mmce": lambda logits, labels: mmce_loss(logits, labels, 0.2),
+}
+
+
+@pytest.mark.parametrize("loss", BEYOND.values(), ids=BEYOND)
+@pytest.mark.parametrize("name", UGLY)
+def test_ugly_batches_are_finite_beyond_the_paper_too(loss, name: str) -> None:
+    logits, labels = (tensor.clone() for tensor in UGLY[name])
+    logits = logits.float().requires_grad_()
+    value = loss(logits, labels)
+    value.backward()
+    assert torch.isfinite(value)
+    assert torch.isfinite(logits.grad).all()
+
+
+@pytest.mark.parametrize("loss", BEYOND.values(), ids=BEYOND)
+def test_their_gradients_are_those_of_finite_differences(loss) -> None:
+    logits, labels = batch(7, n=6, k=4)
+    loss(logits, labels).backward()
+    step = 1e-2
+    for row, column in ((0, 0), (2, 1), (5, 3)):
+        ends = []
+        for sign in (1, -1):
+            moved = logits.detach().clone()
+            moved[row, column] += sign * step
+            ends.append(loss(moved, labels).item())
+        assert logits.grad[row, column].item() == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=2e-3)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from benchmark.declarations.texts import Text
-from benchmark.specs import Count, Declared, Head, Items, LossTerm, Name, Positive, TemperatureScaling
+from benchmark.specs import Calibrator, Count, Declared, Head, Items, LossTerm, Name, Positive
 
 
 class Method(Declared):
@@ -23,7 +23,7 @@ class MethodsFile(Declared):
 
     heads: dict[Name, Head]
     losses: dict[Name, LossTerm]
-    calibrators: dict[Name, TemperatureScaling]
+    calibrators: dict[Name, Calibrator]
     methods: dict[Name, Method]
 
 

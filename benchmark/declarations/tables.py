@@ -36,13 +36,16 @@ class TableColumn(Declared):
 
 
 class Table(Declared):
-    """Rows in groups (a rule between them), columns in groups. ``best_in``: where the best value is looked for."""
+    """Rows in groups (a rule between them), columns in groups. ``best_in``: where the best value is looked for.
+    ``optional``: "all" leaves it out; it is made where it is asked for by name.
+    """
 
     number: Text  # in the paper
     caption: Text
     rows: Items[Items[TableRow]] = Field(min_length=1)
     columns: Items[TableColumn] = Field(min_length=1)
     best_in: Literal["column", "row_group"] = "column"
+    optional: bool = False
 
 
 class TrainingRule(Declared):

@@ -99,17 +99,17 @@ def select_tables(
     datasets: list[str] | None = None,
     methods: list[str] | None = None,
 ) -> dict[str, Table]:
-    """The tables of those names ("all": every one), narrowed to the profile and to what was asked for, empty ones
-    left out.
+    """The tables of those names ("all": every one that is not optional), narrowed to the profile and to what was asked
+    for, empty ones left out.
 
     Raises UserError for an unknown table, data set or method, with the nearest known name, and where nothing is left.
     """
     profile = registry.profile(profile_name)
     _require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
     _require_known(methods, registry.methods.methods, "method")
-    if "all" in names:
-        names = list(registry.tables)
     _require_known(names, [*registry.tables, "all"], "table")
+    if "all" in names:
+        names = [name for name, table in registry.tables.items() if name in names or not table.optional]
     chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
     tables = {name: table for name, table in chosen.items() if table is not None}
     if not tables:

@@ -20,7 +20,7 @@ from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
 from benchmark.registry.references import wrong_references
 from benchmark.registry.yaml_files import Key, Lines, dotted, read_yaml
-from benchmark.specs import Declared, Head, LossTerm, Name, TemperatureScaling
+from benchmark.specs import Calibrator, Declared, Head, LossTerm, Name
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 OWN = "own"  # the folder in it of the user's entries
@@ -53,7 +53,7 @@ class _OwnFile(Declared):
     encoders: dict[Name, Encoder] = Field(default={})
     heads: dict[Name, Head] = Field(default={})
     losses: dict[Name, LossTerm] = Field(default={})
-    calibrators: dict[Name, TemperatureScaling] = Field(default={})
+    calibrators: dict[Name, Calibrator] = Field(default={})
     methods: dict[Name, Method] = Field(default={})
     tables: dict[Name, Table] = Field(default={})
     figures: dict[Name, Figure] = Field(default={})

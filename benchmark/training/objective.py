@@ -4,7 +4,9 @@ Everything that a step adds up stays on the device; the host reads it once an ep
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -12,13 +14,30 @@ from torch import Tensor
 
 from benchmark.losses import (
     avuc_loss,
+    brier_loss,
+    confidence_penalty,
     cross_entropy,
+    focal_loss,
+    gamma_by_probability,
+    mmce_loss,
     poscal_loss,
     predictive_entropy,
     probability_bins,
     rau_loss,
 )
-from benchmark.specs import CrossEntropyTerm, LossTerm, PoscalTerm, Start, StartByEpoch, UncertaintyTerm
+from benchmark.specs import (
+    BrierTerm,
+    ConfidencePenaltyTerm,
+    CrossEntropyTerm,
+    FocalTerm,
+    GammaByProbability,
+    LossTerm,
+    MmceTerm,
+    PoscalTerm,
+    Start,
+    StartByEpoch,
+    UncertaintyTerm,
+)
 
 
 class LiveTerm(Protocol):
@@ -34,12 +53,14 @@ class LiveTerm(Protocol):
         """Get ready for the next epoch; returns what is worth recording, by name."""
 
 
-class _CrossEntropy:
-    def __init__(self, spec: CrossEntropyTerm) -> None:
-        self.smoothing = spec.smoothing
+class _Stateless:
+    """A term that is a function of the batch alone and has joined from the start."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.function = function
 
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
-        return cross_entropy(logits, labels, self.smoothing)
+        return self.function(logits, labels)
 
     def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
         pass
@@ -239,8 +260,26 @@ class Objective:
 
 
 def _live(spec: LossTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device) -> LiveTerm:
-    if isinstance(spec, CrossEntropyTerm):
-        return _CrossEntropy(spec)
     if isinstance(spec, UncertaintyTerm):
         return _Uncertainty(spec, n_epochs, device)
-    return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)
+    if isinstance(spec, PoscalTerm):
+        return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)
+    return _Stateless(_function(spec))
+
+
+def _function(
+    spec: CrossEntropyTerm | FocalTerm | BrierTerm | ConfidencePenaltyTerm | MmceTerm,
+) -> Callable[[Tensor, Tensor], Tensor]:
+    if isinstance(spec, CrossEntropyTerm):
+        return partial(cross_entropy, smoothing=spec.smoothing)
+    if isinstance(spec, BrierTerm):
+        return brier_loss
+    if isinstance(spec, ConfidencePenaltyTerm):
+        return lambda logits, labels: confidence_penalty(logits)
+    if isinstance(spec, MmceTerm):
+        return partial(mmce_loss, width=spec.width)
+    gamma = spec.gamma
+    if isinstance(gamma, GammaByProbability):
+        chosen = partial(gamma_by_probability, until=gamma.until, low=gamma.low, high=gamma.high)
+        return lambda logits, labels: focal_loss(logits, labels, chosen(logits, labels))
+    return partial(focal_loss, gamma=gamma)

@@ -1,10 +1,10 @@
-"""Post-hoc calibrators: fitted on validation logits, applied to any logits. NumPy and SciPy only."""
-
-from typing import Any
+"""Temperature scaling: one factor for all logits."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+
+from benchmark.calibrators.arrays import checked
 
 LOWEST_TEMPERATURE = 0.01
 HIGHEST_TEMPERATURE = 100.0
@@ -27,7 +27,7 @@ def fit_temperature(
 
     Raises ValueError on wrong shapes, labels out of range, values that are not finite. Source: Guo et al., 2017.
     """
-    logits, labels = _checked(logits, labels)
+    logits, labels = checked(logits, labels)
     right = logits[np.arange(len(labels)), labels]
 
     def slope(inverse: float) -> float:
@@ -47,14 +47,3 @@ def fit_temperature(
 def at_bound(temperature: float, lowest: float = LOWEST_TEMPERATURE, highest: float = HIGHEST_TEMPERATURE) -> bool:
     """Whether the fit ended at a bound, where it says that no finite temperature is best, rather than inside."""
     return bool(temperature <= lowest or temperature >= highest)
-
-
-def _checked(logits: ArrayLike, labels: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    logits, labels = np.asarray(logits, dtype=np.float64), np.asarray(labels)
-    if logits.ndim != 2 or 0 in logits.shape or labels.shape != logits.shape[:1]:
-        raise ValueError(f"logits must be (N, K) and labels (N,), not {logits.shape} and {labels.shape}")
-    if not np.isfinite(logits).all():
-        raise ValueError("logits must be finite")
-    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= logits.shape[1]:
-        raise ValueError(f"labels must be integers in [0, {logits.shape[1]})")
-    return logits, labels

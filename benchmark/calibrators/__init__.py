@@ -1,0 +1,93 @@
+"""Post-hoc calibrators: fitted on validation logits, applied to any logits. NumPy, SciPy and scikit-learn only."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmark.calibrators.arrays import Array, checked
+from benchmark.calibrators.one_against_rest import Map, fit_beta, fit_histogram, fit_isotonic
+from benchmark.calibrators.scaling import fit_dirichlet, fit_vector_scaling, log_probabilities
+from benchmark.calibrators.temperature import at_bound, fit_temperature
+from benchmark.metrics import softmax
+from benchmark.specs import (
+    BetaCalibration,
+    Calibrator,
+    DirichletCalibration,
+    HistogramBinning,
+    IsotonicRegression,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+__all__ = [
+    "Fitted",
+    "at_bound",
+    "fit",
+    "fit_beta",
+    "fit_dirichlet",
+    "fit_histogram",
+    "fit_isotonic",
+    "fit_temperature",
+    "fit_vector_scaling",
+]
+
+# How much of the uncalibrated softmax is left in what a calibrator of single labels gives: it keeps the likelihood of a
+# label with a share of 0 finite, and the order of labels with one share that of their logits.
+_KEPT = 1e-6
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted calibrator: logits (N, K) to probabilities (N, K). ``temperature`` and ``at_bound`` of temperature
+    scaling, None for others.
+    """
+
+    probabilities: Callable[[Array], Array]
+    temperature: float | None = None
+    at_bound: bool | None = None
+
+
+def fit(spec: Calibrator, logits: ArrayLike, labels: ArrayLike) -> Fitted:
+    """The calibrator that ``spec`` declares, fitted on validation ``logits`` (N, K) and ``labels`` (N,).
+
+    Raises ValueError on wrong shapes, labels out of range, values that are not finite.
+    """
+    logits, labels = checked(logits, labels)
+    if isinstance(spec, TemperatureScaling):
+        temperature = fit_temperature(logits, labels, spec.lowest, spec.highest)
+        bounded = at_bound(temperature, spec.lowest, spec.highest)
+        return Fitted(lambda scores: softmax(scores / temperature), temperature, bounded)
+    if isinstance(spec, VectorScaling):
+        factor, offset = fit_vector_scaling(logits, labels)
+        return Fitted(lambda scores: softmax(factor * scores + offset))
+    if isinstance(spec, DirichletCalibration):
+        matrix, shift = fit_dirichlet(logits, labels, spec.off_diagonal, spec.intercept)
+        return Fitted(lambda scores: softmax(log_probabilities(scores) @ matrix.T + shift))
+    return _each_label(_single(spec), logits, labels)
+
+
+def _single(spec: BetaCalibration | IsotonicRegression | HistogramBinning) -> Callable[[Array, Array], Map]:
+    if isinstance(spec, BetaCalibration):
+        return fit_beta
+    if isinstance(spec, IsotonicRegression):
+        return fit_isotonic
+    return partial(fit_histogram, bins=spec.bins)
+
+
+def _each_label(fit_one: Callable[[Array, Array], Map], logits: Array, labels: Array) -> Fitted:
+    """A map for each label against the others; the mapped probabilities are normalised, as is usual."""
+    before = softmax(logits)
+    maps = [fit_one(before[:, label], labels == label) for label in range(logits.shape[1])]
+
+    def probabilities(scores: Array) -> Array:
+        plain = softmax(scores)
+        mapped = np.stack([one(plain[:, label]) for label, one in enumerate(maps)], axis=1)
+        total = mapped.sum(axis=1, keepdims=True)
+        shares = np.divide(mapped, total, out=plain.copy(), where=total > 0)
+        result: Array = (1 - _KEPT) * shares + _KEPT * plain
+        return result
+
+    return Fitted(probabilities)

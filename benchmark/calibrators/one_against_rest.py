@@ -1,0 +1,67 @@
+"""Calibrators of one label against the others: a map of a single probability, made for each label, then normalised."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from benchmark.calibrators.arrays import Array
+
+Map = Callable[[Array], Array]  # of a label's probabilities (N,)
+
+_SMALLEST = 1e-12  # of p and of 1 - p, where their logarithms are taken
+_LARGEST_PARAMETER = 50.0
+
+
+def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
+    """Beta calibration: sigmoid(a log p - b log(1 - p) + c) with a, b >= 0, by likelihood.
+
+    ``probabilities`` (N,) of one label on *validation* samples, ``right`` (N,) whether they bear it. Parameters stay
+    within 50, so that a label without any validation row has a finite map. Source: Kull et al., 2017.
+    """
+    x, y = _log_odds_parts(np.asarray(probabilities, dtype=np.float64)), np.asarray(right, dtype=np.float64)
+
+    def value_and_slope(parameters: Array) -> tuple[float, Array]:
+        score = x @ parameters[:2] + parameters[2]
+        error = (expit(score) - y) / len(y)
+        return float((np.logaddexp(0, score) - y * score).mean()), np.array([*(error @ x), error.sum()])
+
+    limits = [(0.0, _LARGEST_PARAMETER)] * 2 + [(-_LARGEST_PARAMETER, _LARGEST_PARAMETER)]
+    found = minimize(value_and_slope, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=limits).x
+    return lambda p: expit(_log_odds_parts(p) @ found[:2] + found[2])
+
+
+def fit_isotonic(probabilities: ArrayLike, right: ArrayLike) -> Map:
+    """Isotonic regression, constant beyond the probabilities seen; scikit-learn's. Source: Zadrozny and Elkan, 2002."""
+    from sklearn.isotonic import IsotonicRegression
+
+    regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    regression.fit(np.asarray(probabilities, dtype=np.float64), np.asarray(right, dtype=np.float64))
+    return lambda p: np.asarray(regression.predict(p))
+
+
+def fit_histogram(probabilities: ArrayLike, right: ArrayLike, bins: int) -> Map:
+    """Histogram binning: the share of right ones in each of ``bins`` bins of equal width; an empty bin says nothing,
+    and a probability in it stays as it is. Source: Zadrozny and Elkan, 2001.
+    """
+    index = _bin(np.asarray(probabilities, dtype=np.float64), bins)
+    count = np.bincount(index, minlength=bins)
+    hits = np.bincount(index, weights=np.asarray(right, dtype=np.float64), minlength=bins)
+
+    def mapped(p: Array) -> Array:
+        here = _bin(p, bins)
+        return np.where(count[here] > 0, hits[here] / np.maximum(count[here], 1), p)
+
+    return mapped
+
+
+def _bin(p: Array, bins: int) -> Array:
+    index: Array = np.clip(np.ceil(p * bins).astype(np.int64) - 1, 0, bins - 1)
+    return index
+
+
+def _log_odds_parts(p: Array) -> Array:
+    """log p and -log(1 - p), (N, 2)."""
+    return np.stack([np.log(np.maximum(p, _SMALLEST)), -np.log(np.maximum(1 - p, _SMALLEST))], axis=1)

@@ -1,0 +1,74 @@
+"""Calibrators that map all logits of a row together: vector scaling, Dirichlet calibration."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from benchmark.calibrators.arrays import Array, checked, log_softmax
+
+_MOST_ITERATIONS = 1000
+_SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
+
+
+def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike) -> tuple[Array, Array]:
+    """Factors and offsets (K,) each that minimise the negative log-likelihood of softmax(factor * logits + offset).
+
+    ``logits`` (N, K) and ``labels`` (N,) are those of *validation* samples. Convex; started from the identity. The
+    arg max, and so the prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo et al., 2017.
+    """
+    logits, labels = checked(logits, labels)
+    n_labels = logits.shape[1]
+
+    def value_and_slope(parameters: Array) -> tuple[float, Array]:
+        value, error = _likelihood(logits * parameters[:n_labels] + parameters[n_labels:], labels)
+        return value, np.concatenate([(error * logits).sum(axis=0), error.sum(axis=0)])
+
+    found = _minimise(value_and_slope, np.concatenate([np.ones(n_labels), np.zeros(n_labels)]))
+    return found[:n_labels], found[n_labels:]
+
+
+def fit_dirichlet(logits: ArrayLike, labels: ArrayLike, off_diagonal: float, intercept: float) -> tuple[Array, Array]:
+    """A matrix (K, K) and an offset (K,) that minimise the negative log-likelihood of softmax(W log p + b) plus
+    ``off_diagonal`` times the mean square of W's off-diagonal entries plus ``intercept`` times that of b.
+
+    ``logits`` and ``labels`` as in ``fit_vector_scaling``; p is their softmax. Source: Kull et al., 2019 (Dirichlet
+    calibration with off-diagonal and intercept regularisation).
+    """
+    logits, labels = checked(logits, labels)
+    n_labels = logits.shape[1]
+    log_p = log_probabilities(logits)
+    outside = 1 - np.eye(n_labels)
+    n_outside = max(n_labels * (n_labels - 1), 1)
+
+    def value_and_slope(parameters: Array) -> tuple[float, Array]:
+        matrix, offset = parameters[:-n_labels].reshape(n_labels, n_labels), parameters[-n_labels:]
+        value, error = _likelihood(log_p @ matrix.T + offset, labels)
+        value += off_diagonal * ((matrix * outside) ** 2).sum() / n_outside + intercept * (offset**2).mean()
+        slope = error.T @ log_p + 2 * off_diagonal * matrix * outside / n_outside
+        return value, np.concatenate([slope.ravel(), error.sum(axis=0) + 2 * intercept * offset / n_labels])
+
+    found = _minimise(value_and_slope, np.concatenate([np.eye(n_labels).ravel(), np.zeros(n_labels)]))
+    return found[:-n_labels].reshape(n_labels, n_labels), found[-n_labels:]
+
+
+def log_probabilities(logits: Array) -> Array:
+    """Row-wise log-softmax, held at or above -50."""
+    result: Array = np.maximum(log_softmax(logits), _SMALLEST_LOG)
+    return result
+
+
+def _likelihood(scores: Array, labels: Array) -> tuple[float, Array]:
+    """Mean negative log-likelihood of softmax(scores), and its slope in the scores, (N, K)."""
+    log_p = log_softmax(scores)
+    rows = np.arange(len(labels))
+    error = np.exp(log_p)
+    error[rows, labels] -= 1
+    return float(-log_p[rows, labels].mean()), error / len(labels)
+
+
+def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+    found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS})
+    result: Array = found.x
+    return result
