@@ -209,7 +209,7 @@ def test_focal_loss_with_a_gamma_for_each_sample() -> None:
     logits, labels = TWO
     gamma = gamma_by_probability(logits, labels, until=0.5, low=5.0, high=3.0)
     assert gamma.tolist() == [3.0, 5.0]
-    assert gamma_by_probability(logits, labels, until=0.3, low=5.0, high=3.0).tolist() == [
+    assert gamma_by_probability(logits, labels, until=0.29, low=5.0, high=3.0).tolist() == [3.0, 3.0]
         3.0,
         3.0,
     ]  # at it is not below
