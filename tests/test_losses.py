@@ -210,9 +210,6 @@ def test_focal_loss_with_a_gamma_for_each_sample() -> None:
     gamma = gamma_by_probability(logits, labels, until=0.5, low=5.0, high=3.0)
     assert gamma.tolist() == [3.0, 5.0]
     assert gamma_by_probability(logits, labels, until=0.29, low=5.0, high=3.0).tolist() == [3.0, 3.0]
-        3.0,
-        3.0,
-    ]  # at it is not below
     wanted = -(0.3**3 * math.log(0.7) + 0.7**5 * math.log(0.3)) / 2
     assert focal_loss(logits, labels, gamma).item() == pytest.approx(wanted, rel=1e-5)
 
