@@ -3,11 +3,13 @@
 import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 
 import joblib
 from rich.console import Console
 
+from benchmark import own_code
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
@@ -18,15 +20,18 @@ from benchmark.scoring import score
 from benchmark.store import Result, ResultFolder
 
 
-def score_again(folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished) -> int:
+def score_again(folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished, own_functions: Path) -> int:
     """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs.
+    ``own_functions``: the folder of the user's own calibrators.
 
     Raises UserError where logits are not the bytes that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, result) for planned, result in found if result is not None]
     if todo:
-        joblib.Parallel(n_jobs=-1)(joblib.delayed(_score_one)(folder, planned, result) for planned, result in todo)
+        joblib.Parallel(n_jobs=-1)(
+            joblib.delayed(_score_one)(folder, planned, result, own_functions) for planned, result in todo
+        )
     return len(todo)
 
 
@@ -38,6 +43,7 @@ def train(
     estimator: Estimator,
     slots: Sequence[Slot],
     where: Places,
+    own_functions: Path,
     redo: bool,
 ) -> Outcome:
     """Train the planned runs that need it, the longest of a seed first, and show how it goes.
@@ -62,6 +68,7 @@ def train(
             data_folders=where.all_data_folders(),
             encoder_folders=where.encoder_folders,
             built_encoders=where.built_encoders,
+            own_code=own_functions,
             device="cuda" if slot.device.kind == "cuda" else "cpu",
             threads=slot.threads,
         )
@@ -77,7 +84,8 @@ def train(
     return display.outcome
 
 
-def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result) -> None:
+def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result, own_functions: Path) -> None:
+    own_code.look_in(own_functions)
     logits = folder.read_logits(result)
     if logits is None:
         raise UserError(

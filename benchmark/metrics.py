@@ -61,6 +61,57 @@ def adaptive_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) 
     return float(np.abs(gaps).sum() / len(labels))
 
 
+def maximum_calibration_error(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> float:
+    """The largest gap between confidence and accuracy of any bin that is not empty, a fraction; few rows in a bin make
+    it large. Source: Naeini et al., 2015.
+    """
+    bins = reliability_bins(probabilities, labels, n_bins)
+    return float(np.nanmax(np.abs(bins["accuracy"] - bins["confidence"])))
+
+
+def debiased_calibration_error(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> float:
+    """Root of the mean squared gap between top-label confidence and accuracy, a fraction, without what chance adds.
+
+    From each bin's squared gap the variance of its accuracy, a (1 - a) / (n - 1), is taken off, so that the mean over
+    bins does not grow as rows get fewer; a bin of one row counts nothing, and a sum below 0 is 0.
+    Source: Kumar et al., 2019 (the debiased estimator), with bins of equal width.
+    """
+    bins = reliability_bins(probabilities, labels, n_bins)
+    several = bins["count"] > 1
+    count, accuracy, confidence = (bins[name][several] for name in ("count", "accuracy", "confidence"))
+    if not several.any():
+        return 0.0
+    squared = (accuracy - confidence) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    return float(np.sqrt(max(float((count * squared).sum() / count.sum()), 0.0)))
+
+
+def area_under_risk_coverage(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    """Mean over n of the share of wrong ones among the n most confident samples: how well confidence sorts right from
+    wrong, a fraction. Source: Geifman and El-Yaniv, 2017 (selective risk); Geifman et al., 2019 (AURC).
+    """
+    return float(_selective_risks(probabilities, labels).mean())
+
+
+def risk_at_coverage(probabilities: ArrayLike, labels: ArrayLike, coverage: float) -> float:
+    """The share of wrong ones among the ``coverage`` (in (0, 1]) most confident samples, at least one of them."""
+    if not 0 < coverage <= 1:
+        raise ValueError(f"coverage must be in (0, 1], not {coverage}")
+    risks = _selective_risks(probabilities, labels)
+    return float(risks[max(int(np.floor(coverage * len(risks))), 1) - 1])
+
+
+def _selective_risks(probabilities: ArrayLike, labels: ArrayLike) -> Array:
+    """The share of wrong ones among the 1, 2, ... N most confident; samples of one confidence count with their mean,
+    so that their order says nothing.
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    wrong = (probabilities.argmax(axis=1) != labels).astype(float)
+    _, group, counts = np.unique(-probabilities.max(axis=1), return_inverse=True, return_counts=True)
+    mean_wrong = np.bincount(group, weights=wrong) / counts
+    risks: Array = np.cumsum(np.repeat(mean_wrong, counts)) / np.arange(1, len(labels) + 1)
+    return risks
+
+
 def brier_score(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Mean squared distance between the probabilities and the one-hot label, in [0, 2]. Source: Brier, 1950."""
     probabilities, labels = _checked(probabilities, labels)

@@ -18,8 +18,9 @@ from benchmark.registry import OWN, Registry, load_registry
 
 SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
 _TEST_SHARE, _VALIDATION_SHARE = 0.2, 0.1
-_METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll")
-_METHODS = (("bert", "ts", "ls", "poscal", "avuc"), ("hs_rau",))
+_METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
+# The paper's, and calibrators beyond them, which train nothing (Dirichlet's matrix would grow with the labels' square).
+_METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
 _WRITTEN = (
     "# Written by `python -m benchmark.run --data`, which writes it anew. To change it, copy it under another name."

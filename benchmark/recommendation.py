@@ -9,7 +9,7 @@ from benchmark.significance import Difference
 from benchmark.tables import Cell, GridBuilder, GridRow, difference
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
-OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll")
+OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _DECIDING = ("f1", "ece")
 
 

@@ -30,7 +30,7 @@ from benchmark.inputs import find_inputs, places
 from benchmark.listing import listing
 from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
 from benchmark.store import Result, ResultFolder
@@ -96,6 +96,7 @@ def _command(arguments: argparse.Namespace) -> int:
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
     where = places(arguments.data_dir, arguments.encoder_dir)
+    own_functions = arguments.experiments.resolve() / OWN
     folder = ResultFolder(arguments.results_dir, profile_name)
 
     subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
@@ -126,10 +127,10 @@ def _command(arguments: argparse.Namespace) -> int:
 
     for problem in unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")
-    if scored := score_again(folder, plan, finished):
+    if scored := score_again(folder, plan, finished, own_functions):
         console.print(f"{scored} finished runs scored again from their logits")
     try:
-        outcome = train(console, folder, plan, works, estimator, slots, where, arguments.redo)
+        outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo)
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED

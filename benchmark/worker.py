@@ -15,6 +15,7 @@ from typing import TextIO
 
 import torch
 
+from benchmark import own_code
 from benchmark.environment import cpu_name, describe_environment
 from benchmark.errors import UserError
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
@@ -227,6 +228,7 @@ def main() -> None:
     os.dup2(2, 1)
     setup = WorkerSetup.model_validate_json(sys.stdin.readline())
     torch.set_num_threads(setup.threads)
+    own_code.look_in(setup.own_code)
     worker = Worker(setup, events)
     jobs: list[str] = []
     arrived = threading.Condition()

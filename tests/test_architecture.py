@@ -15,6 +15,7 @@ FLOORS = {
     "errors": 0,
     "metrics": 0,
     "losses": 0,
+    "own_code": 1,
     "pseudo_words": 0,
     "significance": 0,
     "specs": 1,

@@ -194,3 +194,78 @@ def test_a_near_uniform_model_hides_from_the_classwise_sum() -> None:
     assert probabilities.max(axis=1).mean() < 0.05
     assert metrics.top_label_ece(probabilities, labels) > 0.9
     assert metrics.classwise_ece(probabilities, labels).sum() < 2.0
+
+
+# --- other measures --------------------------------------------------------------------------------------------------
+
+
+FOUR = (
+    np.array([[0.95, 0.05], [0.9, 0.1], [0.65, 0.35], [0.35, 0.65]]),
+    np.array([0, 1, 0, 0]),
+)  # right and wrong in turn
+
+
+def test_the_maximum_calibration_error_by_hand() -> None:
+    assert metrics.maximum_calibration_error(*FOUR, n_bins=2) == pytest.approx(abs(0.5 - 0.7875))
+    assert metrics.maximum_calibration_error(*FOUR, n_bins=10) == pytest.approx(0.9)  # 0.9, wrong, alone
+
+
+def test_the_debiased_error_takes_off_each_bins_variance() -> None:
+    gap, variance = (0.5 - 0.7875) ** 2, 0.25 / 3
+    assert metrics.debiased_calibration_error(*FOUR, n_bins=1) == pytest.approx(np.sqrt(max(gap - variance, 0)))
+    one_by_one = (np.array([[0.95, 0.05], [0.3, 0.7]]), np.array([1, 1]))
+    assert metrics.debiased_calibration_error(*one_by_one, n_bins=10) == 0.0
+    probabilities, labels = np.array([[0.9, 0.1]] * 100), np.array([0] * 50 + [1] * 50)
+    expected = np.sqrt(0.4**2 - 0.25 / 99)
+    assert metrics.debiased_calibration_error(probabilities, labels) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [40, 400, 4000])
+def test_of_a_calibrated_model_the_debiased_error_stays_small_with_few_rows(n: int) -> None:
+    generator = np.random.default_rng(5)
+    squares, plain = [], []
+    for _ in range(200):
+        sure = generator.uniform(0.5, 1, size=n)
+        probabilities, labels = np.stack([sure, 1 - sure], axis=1), (generator.random(n) > sure).astype(int)
+        squares.append(metrics.debiased_calibration_error(probabilities, labels, 10) ** 2)
+        plain.append(metrics.top_label_ece(probabilities, labels, 10) ** 2)
+    assert np.mean(squares) < np.mean(plain)
+
+
+def test_risk_and_coverage_by_hand() -> None:
+    risks = [0, 1 / 2, 1 / 3, (1 + 1 / 2 + 1 / 2) / 4]  # the two at 0.65 are one right, one wrong: half each
+    risks[2] = (0 + 1 + 0.5) / 3
+    assert metrics.area_under_risk_coverage(*FOUR) == pytest.approx(np.mean(risks))
+    assert metrics.risk_at_coverage(*FOUR, coverage=0.5) == pytest.approx(0.5)
+    assert metrics.risk_at_coverage(*FOUR, coverage=0.25) == 0
+    assert metrics.risk_at_coverage(*FOUR, coverage=0.01) == 0
+    assert metrics.risk_at_coverage(*FOUR, coverage=1.0) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="coverage"):
+        metrics.risk_at_coverage(*FOUR, coverage=0.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_area_does_not_depend_on_the_order_of_rows(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    probabilities = np.round(generator.dirichlet(np.ones(3), size=60), 1)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    labels = generator.integers(0, 3, size=60)
+    order = generator.permutation(60)
+    first = metrics.area_under_risk_coverage(probabilities, labels)
+    assert metrics.area_under_risk_coverage(probabilities[order], labels[order]) == pytest.approx(first)
+
+
+def test_the_sum_over_labels_cannot_see_a_model_that_says_nothing() -> None:
+    """77 labels, all probabilities near 1/77: right every time and never sure, which the class-wise sum calls well
+    calibrated beside a model that is right nine times in ten and nearly as sure.
+    """
+    generator = np.random.default_rng(0)
+    labels = np.arange(77).repeat(40)
+    logits = 0.05 * np.eye(77)[labels]
+    vague = metrics.softmax(logits)
+    sure = metrics.softmax(8 * np.eye(77)[np.where(generator.random(len(labels)) < 0.9, labels, (labels + 1) % 77)])
+    assert (vague.argmax(axis=1) == labels).all()
+    assert metrics.top_label_ece(vague, labels) > 0.95
+    assert metrics.classwise_ece(vague, labels).sum() < 0.1
+    assert metrics.classwise_ece(sure, labels).sum() > metrics.classwise_ece(vague, labels).sum()
+    assert metrics.top_label_ece(sure, labels) < 0.1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.scoring import score as score_with
-from benchmark.specs import TemperatureScaling, ViewSpec
+from benchmark.specs import SCORING_VERSION, TemperatureScaling, ViewSpec
 from benchmark.store import Logits, ViewRecord
 from tests.results import made_data, made_logits
 
@@ -16,7 +16,14 @@ SCALED = TemperatureScaling(kind="temperature", lowest=0.01, highest=100.0)
 def view(
     split: str = "test", calibrator: TemperatureScaling | None = None, ece_bins: int = 10, resamples: int = 20
 ) -> ViewSpec:
-    return ViewSpec(split=split, calibrator=calibrator, ece_bins=ece_bins, resamples=resamples, rare_labels=2)
+    return ViewSpec(
+        scoring_version=SCORING_VERSION,
+        split=split,
+        calibrator=calibrator,
+        ece_bins=ece_bins,
+        resamples=resamples,
+        rare_labels=2,
+    )
 
 
 def score(view: ViewSpec, logits: Logits) -> ViewRecord:

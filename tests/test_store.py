@@ -56,7 +56,7 @@ DAMAGE = {
     "a list": lambda text: "[]",
     "a word": lambda text: "null",
     "not JSON": lambda text: "results!",
-    "another schema": lambda text: text.replace('"schema_version": 2', '"schema_version": 1'),
+    "another schema": lambda text: text.replace('"schema_version": 3', '"schema_version": 1'),
     "another identity": lambda text: text.replace('"run_id": "', '"run_id": "0'),
     "another setting": lambda text: text.replace('"learning_rate": 0.003', '"learning_rate": 0.004'),
     "not a number": lambda text: text.replace('"entropy": 1.0', '"entropy": NaN'),

@@ -7,10 +7,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmark import own_code
 from benchmark.calibrators.arrays import Array, checked
 from benchmark.calibrators.one_against_rest import Map, fit_beta, fit_histogram, fit_isotonic
 from benchmark.calibrators.scaling import fit_dirichlet, fit_vector_scaling, log_probabilities
 from benchmark.calibrators.temperature import at_bound, fit_temperature
+from benchmark.errors import UserError
 from benchmark.metrics import softmax
 from benchmark.specs import (
     BetaCalibration,
@@ -18,6 +20,7 @@ from benchmark.specs import (
     DirichletCalibration,
     HistogramBinning,
     IsotonicRegression,
+    OwnCalibrator,
     TemperatureScaling,
     VectorScaling,
 )
@@ -66,7 +69,22 @@ def fit(spec: Calibrator, logits: ArrayLike, labels: ArrayLike) -> Fitted:
     if isinstance(spec, DirichletCalibration):
         matrix, shift = fit_dirichlet(logits, labels, spec.off_diagonal, spec.intercept)
         return Fitted(lambda scores: softmax(log_probabilities(scores) @ matrix.T + shift))
+    if isinstance(spec, OwnCalibrator):
+        return Fitted(_own(spec, logits, labels))
     return _each_label(_single(spec), logits, labels)
+
+
+def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array], Array]:
+    """The user's function fitted; what it gives must be probabilities."""
+    fitted = own_code.load(spec.function, spec.sha256)(logits, labels, **spec.settings)
+
+    def probabilities(scores: Array) -> Array:
+        found = np.asarray(fitted(scores), dtype=np.float64)
+        if found.shape != scores.shape or not (found.min() >= 0 and np.allclose(found.sum(axis=1), 1, atol=1e-6)):
+            raise UserError(f"{spec.function} must give probabilities {scores.shape}, each row summing to 1.")
+        return found
+
+    return probabilities
 
 
 def _single(spec: BetaCalibration | IsotonicRegression | HistogramBinning) -> Callable[[Array, Array], Map]:

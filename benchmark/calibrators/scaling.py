@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
+_LEAST_GAIN = 1e-6  # of an iteration, relative: below it the likelihood of new rows does not change
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
 
@@ -69,6 +70,8 @@ def _likelihood(scores: Array, labels: Array) -> tuple[float, Array]:
 
 
 def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
-    found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS})
+    found = minimize(
+        value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS, "ftol": _LEAST_GAIN}
+    )
     result: Array = found.x
     return result

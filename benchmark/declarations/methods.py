@@ -45,6 +45,10 @@ Score = Literal[
     "adaptive_ece",
     "brier",
     "nll",
+    "mce",
+    "debiased_ce",
+    "aurc",
+    "risk_at_80",
     "confidence",
 ]  # what every view holds
 

@@ -4,8 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from benchmark import own_code
+from benchmark.errors import UserError
 from benchmark.models.label_vectors import hyperspherical_label_vectors
-from benchmark.specs import Head, HypersphericalHead
+from benchmark.specs import Head, HypersphericalHead, OwnHead
 
 
 class LinearHead(nn.Module):
@@ -55,4 +57,9 @@ def build_head(spec: Head, hidden: int, n_labels: int, generator: torch.Generato
     """The head that a run declares, on the CPU."""
     if isinstance(spec, HypersphericalHead):
         return HypersphericalDecoder(spec, hidden, n_labels)
+    if isinstance(spec, OwnHead):
+        made = own_code.load(spec.function, spec.sha256)(hidden, n_labels, generator, **spec.settings)
+        if not isinstance(made, nn.Module):
+            raise UserError(f"{spec.function} must give a torch module, not {type(made).__name__}.")
+        return made
     return LinearHead(spec.dropout, hidden, n_labels, generator)

@@ -17,10 +17,11 @@ from benchmark.declarations import (
 )
 from benchmark.declarations.figures import Figure
 from benchmark.errors import UserError
+from benchmark.own_code import source_hash
 from benchmark.registry.contents import Registry
 from benchmark.registry.references import wrong_references
 from benchmark.registry.yaml_files import Key, Lines, dotted, read_yaml
-from benchmark.specs import Calibrator, Declared, Head, LossTerm, Name
+from benchmark.specs import Calibrator, Declared, Head, LossTerm, Name, OwnFunction
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 OWN = "own"  # the folder in it of the user's entries
@@ -79,7 +80,15 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
     def entries(file: str, kind: str) -> dict[str, Any]:
         return _merged(kind, [files[file], *own])
 
+    def place(file: str, at: tuple[Key, ...]) -> str:
+        holder = next((one for one in own if file != "paper" and at[:2] in one.lines), files[file])
+        return holder.place(at)
+
     parts = {kind: entries("methods", kind) for kind in ("heads", "losses", "calibrators", "methods")}
+    for kind in ("heads", "losses", "calibrators"):
+        for name, entry in parts[kind].items():
+            if isinstance(entry, OwnFunction):
+                parts[kind][name] = _hashed(entry, folder / OWN, place("methods", (kind, name, "function")))
     metrics, claims = files["metrics"].content, files["claims"].content
     registry = Registry(
         datasets=entries("datasets", "datasets"),
@@ -95,14 +104,21 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
         tolerance=claims.tolerance,
     )
 
-    def place(file: str, at: tuple[Key, ...]) -> str:
-        holder = next((one for one in own if file != "paper" and at[:2] in one.lines), files[file])
-        return holder.place(at)
-
     mistakes = wrong_references(registry, place)
     if mistakes:
         raise UserError("\n".join(mistakes))
     return registry
+
+
+def _hashed(entry: OwnFunction, folder: Path, place: str) -> OwnFunction:
+    """The entry with the hash of its function's source, which becomes part of what a run is."""
+    try:
+        found = source_hash(entry.function, folder)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
+    if entry.sha256 not in (None, found):
+        raise UserError(f"{place}: the source of {entry.function} is another one than its sha256 says: {found}.")
+    return entry.model_copy(update={"sha256": found})
 
 
 def _merged(kind: str, files: list["_File"]) -> dict[str, Any]:

@@ -7,7 +7,17 @@ from typing import Any
 from benchmark.declarations import Profile, TrainingRule
 from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
-from benchmark.specs import TRAINING_VERSION, DataSpec, EncoderSpec, Head, LossTerm, Optimisation, RunSpec, ViewSpec
+from benchmark.specs import (
+    SCORING_VERSION,
+    TRAINING_VERSION,
+    DataSpec,
+    EncoderSpec,
+    Head,
+    LossTerm,
+    Optimisation,
+    RunSpec,
+    ViewSpec,
+)
 
 _CONDITIONS = {"dataset", "encoder", "method", "corruption"}
 
@@ -72,6 +82,7 @@ def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> V
     posthoc = registry.methods.methods[subject.method].posthoc
     return ViewSpec.model_validate(
         {
+            "scoring_version": SCORING_VERSION,
             "split": split,
             "calibrator": None if posthoc is None else registry.methods.calibrators[posthoc],
             "ece_bins": registry.scoring.ece_bins,

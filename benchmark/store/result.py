@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmark.specs import RunSpec, ViewSpec, identity
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -181,7 +181,7 @@ class Failure(Record):
 class Result(Record):
     """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     run_id: str
     status: Literal["success", "failed"]
     run: RunSpec

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from benchmark import own_code
 from benchmark.losses import (
     avuc_loss,
     brier_loss,
@@ -33,10 +34,12 @@ from benchmark.specs import (
     GammaByProbability,
     LossTerm,
     MmceTerm,
+    OwnTerm,
     PoscalTerm,
     Start,
     StartByEpoch,
     UncertaintyTerm,
+    term_name,
 )
 
 
@@ -232,7 +235,7 @@ class Objective:
         events: dict[str, dict[str, Any]] = {}
         for spec, term in zip(self.specs, self.terms, strict=True):
             if event := term.after_epoch(self.epochs_done, mean_entropy):
-                events[spec.term] = event
+                events[term_name(spec)] = event
         record = EpochRecord(
             loss=loss / count,
             terms=tuple(value / count if on else None for value, on in zip(terms, self.active, strict=True)),
@@ -268,10 +271,12 @@ def _live(spec: LossTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, de
 
 
 def _function(
-    spec: CrossEntropyTerm | FocalTerm | BrierTerm | ConfidencePenaltyTerm | MmceTerm,
+    spec: CrossEntropyTerm | FocalTerm | BrierTerm | ConfidencePenaltyTerm | MmceTerm | OwnTerm,
 ) -> Callable[[Tensor, Tensor], Tensor]:
     if isinstance(spec, CrossEntropyTerm):
         return partial(cross_entropy, smoothing=spec.smoothing)
+    if isinstance(spec, OwnTerm):
+        return partial(own_code.load(spec.function, spec.sha256), **spec.settings)
     if isinstance(spec, BrierTerm):
         return brier_loss
     if isinstance(spec, ConfidencePenaltyTerm):

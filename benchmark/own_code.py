@@ -1,0 +1,88 @@
+"""Functions of the user's own, named ``module:function``: found, hashed without running them, and loaded."""
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmark.errors import UserError, nearest
+
+# The folder that is looked into before installed packages; of the process, for functions are called from deep within.
+_folders: list[Path] = []
+
+
+def look_in(folder: Path) -> None:
+    """From now on, find modules in this folder (and no other one) before installed ones."""
+    _folders[:] = [folder.resolve()]
+
+
+def source_hash(name: str, folder: Path) -> str:
+    """The SHA-256 of the file of ``module:function``, which is not run.
+
+    Raises UserError where there is no such module in ``folder`` or among the installed ones, its file is not Python, or
+    it defines no such function or class at its top.
+    """
+    module, _, function = name.partition(":")
+    path = _find(module, [folder])
+    content = path.read_bytes()
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    if function not in defined:
+        raise UserError(f'{path} defines no "{function}"; {nearest(function, defined)}')
+    return hashlib.sha256(content).hexdigest()
+
+
+def load(name: str, sha256: str | None) -> Callable[..., Any]:
+    """The function itself.
+
+    Raises UserError where its source is not the one of that hash any more: a result says which code made it.
+    """
+    module, _, function = name.partition(":")
+    path = _find(module, _folders)
+    if sha256 is not None and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        raise UserError(f"{path} has changed since this was planned; start the benchmark again.")
+    found: Callable[..., Any] = getattr(_imported(module, path), function)
+    return found
+
+
+def _find(module: str, folders: list[Path]) -> Path:
+    for folder in folders:
+        path = folder / f"{module}.py"
+        if path.is_file():
+            return path.resolve()
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        places = "".join(f"{folder / module}.py is not there, and " for folder in folders)
+        raise UserError(f'There is no module "{module}": {places}no such package of Python source is installed.')
+    return Path(spec.origin)
+
+
+def _imported(module: str, path: Path) -> ModuleType:
+    """The module, run once a process; one of the folder under a name that no installed one can have."""
+    if not any(path.parent == folder for folder in _folders):
+        return importlib.import_module(module)
+    name = f"benchmark_own_{module}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None, "a file of Python source has a loader"
+        assert spec.loader is not None, "a file of Python source has a loader"
+        made = importlib.util.module_from_spec(spec)
+        sys.modules[name] = made
+        try:
+            spec.loader.exec_module(made)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

@@ -1,0 +1,50 @@
+"""What every description is: strict, frozen, of values with a range."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic_core import PydanticCustomError
+
+from benchmark.errors import nearest
+
+Item = TypeVar("Item")
+# A sequence, written as a list in YAML and JSON. (Strict validation would take tuples only.)
+Items = Annotated[tuple[Item, ...], Strict(False)]
+Pair = Annotated[tuple[Item, Item], Strict(False)]
+# Names become parts of file names, so no letter of theirs may leave a folder.
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Declared(BaseModel):
+    """A strict, frozen description: no unknown key, no silent conversion (an integer may stand for a float)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_unknown_keys(cls, value: object) -> object:
+        if isinstance(value, dict):
+            known = [field.alias or name for name, field in cls.model_fields.items()]
+            for key in value:
+                if key not in known:
+                    hint = nearest(str(key), known)
+                    raise PydanticCustomError("unknown_key", 'unknown key "{key}"; {hint}', {"key": key, "hint": hint})
+        return value
+
+
+class OwnFunction(Declared):
+    """A function of the user's own: where it is, what it is called with beside its arrays, and the SHA-256 of its
+    source, which loading fills in.
+    """
+
+    function: Annotated[str, Field(pattern=r"^[a-z_][\w.]*:[A-Za-z_]\w*$")]  # module:function
+    settings: dict[str, bool | int | float | str]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.function, tuple(sorted(self.settings)), self.sha256))

@@ -1,0 +1,55 @@
+"""The identity of a description: a hash of its canonical form, and what follows from it: names, seeds."""
+
+import hashlib
+import json
+
+from benchmark.specs.declared import Declared
+from benchmark.specs.training import LossTerm, OwnTerm, RunSpec
+
+
+def canonical(spec: Declared) -> str:
+    """The one JSON text of a description: sorted keys, no blanks, shortest floats, ASCII."""
+    content = spec.model_dump(mode="json")
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def identity(spec: Declared) -> str:
+    """The SHA-256 of a description's canonical form, in hexadecimal."""
+    return hashlib.sha256(canonical(spec).encode()).hexdigest()
+
+
+def recipe_identity(run: RunSpec) -> str:
+    """The identity of a run with its inputs' contents left open: what to do, whatever exactly the rows and weights
+    are.
+    """
+    return identity(
+        run.model_copy(
+            update={
+                "data": run.data.model_copy(update={"fingerprint": None}),
+                "encoder": run.encoder.model_copy(update={"fingerprint": None}),
+            }
+        )
+    )
+
+
+def readable_name(run: RunSpec) -> str:
+    """A file name, without ending, that a person can read and that no other run has (it ends in the identity)."""
+    terms = "+".join(term_name(term) for term in run.loss)
+    noise = f"noise{run.data.corruption:g}" if run.data.corruption else "clean"
+    parts = [run.data.dataset, noise, run.encoder.encoder, run.head.kind, terms, f"seed{run.seed}", identity(run)[:12]]
+    return ".".join(parts)
+
+
+def sub_seed(seed: int, *purpose: str) -> int:
+    """A seed of its own for each purpose ("head", "order", ...), in [0, 2**63).
+
+    It depends on the run's seed and the purpose only, so two methods of the same seed see the same batches and the same
+    changed labels, and one purpose drawing more numbers moves no other.
+    """
+    text = json.dumps([seed, *purpose], separators=(",", ":"))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def term_name(term: LossTerm) -> str:
+    """What a loss term is called: its kind, or the user's function."""
+    return term.function.rpartition(":")[2] if isinstance(term, OwnTerm) else term.term

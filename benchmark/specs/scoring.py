@@ -1,0 +1,84 @@
+"""How stored logits are scored: a view, perhaps with a post-hoc calibrator. Settings have no defaults here."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from benchmark.specs.declared import Count, Declared, NotNegative, OwnFunction, Positive
+
+# Raise this number whenever views get other scores: stored logits are then scored again.
+SCORING_VERSION = 2
+
+
+class TemperatureScaling(Declared):
+    """One temperature for all logits, fitted on the validation logits within [lowest, highest]."""
+
+    kind: Literal["temperature"]
+    lowest: Positive
+    highest: Positive
+
+
+class VectorScaling(Declared):
+    """A factor and an offset for each label's logit, fitted by likelihood on the validation logits."""
+
+    kind: Literal["vector"]
+
+
+class DirichletCalibration(Declared):
+    """A linear map of the log-probabilities, fitted by likelihood on the validation logits; ``off_diagonal`` and
+    ``intercept`` weigh the squared entries that draw labels together or shift them.
+    """
+
+    kind: Literal["dirichlet"]
+    off_diagonal: NotNegative
+    intercept: NotNegative
+
+
+class BetaCalibration(Declared):
+    """Beta calibration of each label against the others, then normalised."""
+
+    kind: Literal["beta"]
+
+
+class IsotonicRegression(Declared):
+    """Isotonic regression of each label against the others, then normalised."""
+
+    kind: Literal["isotonic"]
+
+
+class HistogramBinning(Declared):
+    """Histogram binning of each label against the others in ``bins`` bins of equal width, then normalised."""
+
+    kind: Literal["histogram"]
+    bins: Count
+
+
+class OwnCalibrator(OwnFunction):
+    """A calibrator of the user's own: ``function(logits, labels, **settings)``, given those of the validation rows, is
+    a function from logits (N, K) to probabilities (N, K).
+    """
+
+    kind: Literal["own"]
+
+
+Calibrator = Annotated[
+    TemperatureScaling
+    | VectorScaling
+    | DirichletCalibration
+    | BetaCalibration
+    | IsotonicRegression
+    | HistogramBinning
+    | OwnCalibrator,
+    Field(discriminator="kind"),
+]
+
+
+class ViewSpec(Declared):
+    """How stored logits are scored: a pure function of them, so another view never trains anything."""
+
+    scoring_version: int
+    split: Literal["validation", "test"]
+    calibrator: Calibrator | None
+    ece_bins: Count
+    resamples: Annotated[int, Field(ge=0)]  # of the rows, for comparisons
+    rare_labels: Annotated[int, Field(ge=0)]  # so many of the rarest labels are resampled one by one

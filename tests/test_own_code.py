@@ -1,0 +1,169 @@
+"""Functions of the user's own: found without being run, part of a run's identity, at work in a training."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark import own_code
+from benchmark.calibrators import fit
+from benchmark.errors import UserError
+from benchmark.models.heads import build_head
+from benchmark.registry import Inputs, Subject, load_registry, resolve_run
+from benchmark.specs import OwnCalibrator, OwnHead, identity, readable_name
+from tests.conftest import run_module
+
+SOURCE = """
+import numpy as np
+import torch
+from scipy.special import softmax
+
+
+def gap(logits, labels, scale):
+    return scale * (logits.softmax(dim=1).max(dim=1).values - 0.5).abs().mean()
+
+
+def two_layers(hidden, n_labels, generator, width):
+    return torch.nn.Sequential(torch.nn.Linear(hidden, width), torch.nn.Tanh(), torch.nn.Linear(width, n_labels))
+
+
+def cooler(logits, labels, factor):
+    return lambda scores: softmax(factor * scores, axis=1)
+
+
+def no_probabilities(logits, labels):
+    return lambda scores: scores
+
+
+def no_module(hidden, n_labels, generator):
+    return 3
+"""
+ENTRIES = """
+losses:
+  gap: {term: own, function: "parts:gap", weight: 0.1, settings: {scale: 2.0}}
+heads:
+  two_layers: {kind: own, function: "parts:two_layers", settings: {width: 8}}
+calibrators:
+  cooler: {kind: own, function: "parts:cooler", settings: {factor: 0.5}}
+methods:
+  mine: {label: Mine, head: two_layers, loss: [cross_entropy, gap], source: ours}
+  mine_cooler: {label: Mine cooler, head: two_layers, loss: [cross_entropy, gap], posthoc: cooler, source: ours}
+tables:
+  mine:
+    number: mine
+    caption: My methods.
+    optional: true
+    rows: [[{method: bert}, {method: mine}, {method: mine_cooler}]]
+    columns: [{label: TNEWS, dataset: tnews, metrics: [f1, ece]}]
+"""
+
+
+@pytest.fixture
+def own(experiments: Path) -> Path:
+    """The folder of own entries, with a module and entries that name its functions."""
+    folder = experiments / "own"
+    folder.mkdir()
+    (folder / "parts.py").write_text(SOURCE, encoding="utf-8")
+    (folder / "parts.yaml").write_text(ENTRIES, encoding="utf-8")
+    return folder
+
+
+def run_of(experiments: Path) -> str:
+    run = resolve_run(load_registry(experiments), "tiny", Subject("tnews", "base", "mine"), 0, Inputs())
+    assert ".own.cross_entropy+gap." in readable_name(run)
+    return identity(run)
+
+
+def test_another_source_or_setting_is_another_run(own: Path) -> None:
+    first = run_of(own.parent)
+    assert run_of(own.parent) == first
+    (own / "parts.py").write_text(SOURCE + "\n# a word\n", encoding="utf-8")
+    second = run_of(own.parent)
+    (own / "parts.yaml").write_text(ENTRIES.replace("scale: 2.0", "scale: 3.0"), encoding="utf-8")
+    assert len({first, second, run_of(own.parent)}) == 3
+
+
+def test_entries_without_functions_keep_their_runs(own: Path, tiny_experiments: Path) -> None:
+    subject = Subject("tnews", "base", "hs_rau")
+    with_own, without = (
+        identity(resolve_run(load_registry(folder), "tiny", subject, 0, Inputs()))
+        for folder in (own.parent, tiny_experiments)
+    )
+    assert with_own == without
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "parts:gap",
+            "parts:gapp",
+            r'own/parts\.yaml:3: losses\.gap\.function: .*defines no "gapp"; did you',
+        ),
+        (
+            "parts:gap",
+            "nothing:gap",
+            r'losses\.gap\.function: There is no module "nothing": .*is not there',
+        ),
+        ("parts:gap", "parts", r"losses\.gap\.function: string should match pattern"),
+        ("weight: 0.1", f'weight: 0.1, sha256: "{"0" * 64}"', r"another one than its sha256 says: [0-9a-f]{64}"),
+        ("{scale: 2.0}", "[2.0]", r"losses\.gap\.settings: "),
+    ],
+)
+def test_mistakes_are_one_sentence_with_their_place(own: Path, old: str, new: str, sentence: str) -> None:
+    (own / "parts.yaml").write_text(ENTRIES.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError, match=sentence):
+        load_registry(own.parent)
+
+
+def test_a_module_that_is_not_python_is_told_by_its_line(own: Path) -> None:
+    (own / "parts.py").write_text("def gap(:\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"parts\.py:1: this is not Python"):
+        load_registry(own.parent)
+
+
+def test_loading_a_registry_runs_nothing_of_it(own: Path) -> None:
+    (own / "parts.py").write_text(SOURCE + "\nraise SystemExit('ran')\n", encoding="utf-8")
+    assert "mine" in load_registry(own.parent).methods.methods
+
+
+def test_functions_of_installed_packages_are_found_too(own: Path) -> None:
+    (own / "parts.yaml").write_text(ENTRIES.replace("parts:gap", "benchmark.losses:brier_loss"), encoding="utf-8")
+    term = load_registry(own.parent).methods.losses["gap"]
+    assert own_code.load(term.function, term.sha256) is __import__("benchmark.losses").losses.brier_loss
+
+
+def test_source_that_changed_since_planning_is_not_run(own: Path) -> None:
+    term = load_registry(own.parent).methods.losses["gap"]
+    own_code.look_in(own)
+    assert own_code.load(term.function, term.sha256)(torch.zeros(2, 2), torch.zeros(2).long(), 1.0).item() == 0
+    (own / "parts.py").write_text(SOURCE + "\n# a word\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"parts\.py has changed since this was planned"):
+        own_code.load(term.function, term.sha256)
+
+
+def test_what_a_function_gives_is_checked(own: Path) -> None:
+    own_code.look_in(own)
+    logits, labels = np.array([[2.0, -1.0]]), np.array([0])
+    calibrator = OwnCalibrator(kind="own", function="parts:no_probabilities", settings={})
+    with pytest.raises(UserError, match=r"parts:no_probabilities must give probabilities \(1, 2\)"):
+        fit(calibrator, logits, labels).probabilities(logits)
+    head = OwnHead(kind="own", function="parts:no_module", settings={})
+    with pytest.raises(UserError, match="parts:no_module must give a torch module, not int"):
+        build_head(head, 4, 2, torch.Generator())
+
+
+def test_own_methods_are_trained_scored_and_reported(own: Path, tmp_path: Path, cache_dir: Path) -> None:
+    options = ["--experiments", own.parent, "--profile", "tiny", "--results-dir", tmp_path / "results"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    run = run_module("run", *options, "--table", "mine", env=environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "2 trained, 0 failed" in run.stdout
+    (own / "parts.yaml").write_text(ENTRIES.replace("factor: 0.5", "factor: 0.25"), encoding="utf-8")
+    again = run_module("run", *options, "--table", "mine", env=environment)
+    assert "1 finished runs scored again from their logits" in again.stdout
+    assert "0 trained, 0 failed, 2 done before" in again.stdout
+    report = run_module("report", *options, "--table", "mine", "--tables-dir", tmp_path / "tables", env=environment)
+    assert "| Mine cooler " in report.stdout
+    assert "missing" not in report.stdout
