@@ -13,7 +13,7 @@ import yaml
 
 from benchmark.data import Row, read_rows
 from benchmark.declarations import Encoder
-from benchmark.errors import UserError
+from benchmark.errors import UserError, nearest
 from benchmark.registry import OWN, Registry, load_registry
 
 SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
@@ -54,12 +54,17 @@ class OwnFiles:
 
 
 def write_own_entries(
-    experiments: Path, files: OwnFiles, name: str | None, encoder: str, seeds: Sequence[int] = SEEDS
+    experiments: Path,
+    files: OwnFiles,
+    name: str | None,
+    encoder: str,
+    methods: Sequence[str] = (),
 ) -> tuple[str, Path]:
     """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name and the file.
+    ``methods``: those to compare, the first one the baseline; none for the paper's and the calibrators beyond them.
 
-    Raises UserError for files that cannot be read, a name that is taken, an encoder that is not declared, rows too few
-    to be split.
+    Raises UserError for files that cannot be read, a name that is taken, an encoder or method that is not declared,
+    rows too few to be split.
     """
     name = _name(files.train) if name is None else name
     path = experiments / OWN / f"{name}.yaml"
@@ -67,7 +72,11 @@ def write_own_entries(
     _check_name(registry, name, path)
     if encoder not in registry.encoders:
         raise UserError(f'--encoder: there is no encoder "{encoder}"; known: {", ".join(registry.encoders)}.')
-    entries = own_entries(files, name, encoder, registry.encoders[encoder], seeds)
+    for method in methods:
+        if method not in registry.methods.methods:
+            known = list(registry.methods.methods)
+            raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
+    entries = own_entries(files, name, encoder, registry.encoders[encoder], (tuple(methods),) if methods else _METHODS)
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     try:
         path.parent.mkdir(exist_ok=True)
@@ -78,7 +87,7 @@ def write_own_entries(
 
 
 def own_entries(
-    files: OwnFiles, name: str, encoder: str, declared: Encoder, seeds: Sequence[int] = SEEDS
+    files: OwnFiles, name: str, encoder: str, declared: Encoder, methods: Sequence[Sequence[str]] = _METHODS
 ) -> dict[str, Any]:
     """The entries as plain values, with settings that fit the number and the length of the rows."""
     kind = _format(files)
@@ -105,12 +114,12 @@ def own_entries(
     table = {
         "number": "1",
         "caption": f"Calibration methods on {files.train.name}.",
-        "rows": [[{"method": method} for method in group] for group in _METHODS],
+        "rows": [[{"method": method} for method in group] for group in methods],
         "columns": [{"label": files.train.stem, "dataset": name, "metrics": list(_METRICS)}],
     }
     profile = {
         "description": f"{files.train.name} with {declared.label}.",
-        "seeds": list(seeds),
+        "seeds": list(SEEDS),
         "datasets": {name: name},
         "encoders": {"base": encoder},
         "training": [_training(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],

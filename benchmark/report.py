@@ -23,7 +23,7 @@ from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, load_registry, methods_of, select_tables
 from benchmark.render import to_csv
-from benchmark.reporting import advice_in, claims_in, page_in, tables_in, write
+from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.store import Result, ResultFolder
 from benchmark.tables import GridBuilder, agreed_inputs, seeds_at_hand
@@ -48,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         "--recommend", action="store_true", help="instead of tables: which method to use on each data set, and why"
     )
     parser.add_argument(
+        "--ranking", action="store_true", help="instead of tables: the methods' ranks under every measure, and ECE's"
+    )
+    parser.add_argument(
         "--figures", action="store_true", help="draw all figures, too (PDF and PNG, into figures/ beside the tables)"
     )
     parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
@@ -56,12 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: argparse.Namespace) -> int:
-    if arguments.format in {"csv", "html"} and (arguments.claims or arguments.compare or arguments.recommend):
-        raise UserError(
-            f"--claims, --compare and --recommend do not go with {arguments.format}; the html page has all three."
-        )
-    if arguments.recommend and (arguments.claims or arguments.format != "markdown"):
-        raise UserError("--recommend says it in Markdown and alone: leave out --claims and --format.")
+    _check(arguments)
     registry = load_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
@@ -78,6 +76,8 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
         texts = advice_in(builder, tables)
+    elif arguments.ranking:
+        texts = ranking_in(builder, tables)
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         if arguments.format == "html":
@@ -97,6 +97,20 @@ def _command(arguments: argparse.Namespace) -> int:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
         _say(drawn, remarks)
     return DONE
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """UserError for options that do not go together."""
+    instead = [f"--{name}" for name in ("claims", "recommend", "ranking") if getattr(arguments, name)]
+    if len(instead) > 1:
+        raise UserError(f"{' and '.join(instead)} each stand in place of the tables; give one of them.")
+    if arguments.format in {"csv", "html"} and (instead or arguments.compare):
+        raise UserError(
+            f"{(instead or ['--compare'])[0]} does not go with {arguments.format}; the html page has claims, "
+            "comparison and recommendation."
+        )
+    if instead and instead != ["--claims"] and arguments.format != "markdown":
+        raise UserError(f"{instead[0]} is written in Markdown only; leave out --format.")
 
 
 def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:

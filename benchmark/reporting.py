@@ -9,8 +9,16 @@ from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.page import to_page
+from benchmark.ranking import rank_methods
 from benchmark.recommendation import first_advice
-from benchmark.render import claims_to_latex, claims_to_markdown, to_document, to_latex, to_markdown
+from benchmark.render import (
+    claims_to_latex,
+    claims_to_markdown,
+    ranking_to_markdown,
+    to_document,
+    to_latex,
+    to_markdown,
+)
 from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words
 
 
@@ -45,6 +53,22 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, st
     return {"recommendation.md": "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
 
 
+def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, str]:
+    """The methods' ranks under every measure, a table for each data set."""
+    found = rank_methods(builder, tables.values())
+    if not found:
+        return {}
+    note = [builder.profile.note] if builder.profile.note else []
+    seeds = seeds_in_words(builder.seeds, "Means over")
+    text = [
+        "### Ranks under every measure",
+        *note,
+        f"{seeds} {_ABOUT_RANKS}",
+        *(ranking_to_markdown(one) for one in found),
+    ]
+    return {"ranking.md": "\n\n".join(text) + "\n"}
+
+
 def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]) -> dict[str, str]:
     """The page; the paper's claims are on it where any of its tables has numbers of the paper's."""
     has_paper = any(cell.paper is not None for grid in grids for cell in grid.cells)
@@ -68,6 +92,10 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
     return texts
 
 
+_ABOUT_RANKS = (
+    "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
+    "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
+)
 _RULE = (
     "The rule: the lowest ECE of the methods whose F1 is not lower than that of the first one beyond noise (paired "
     "bootstrap over test rows and, from two seeds on, seeds; 95 %, not corrected for the number of methods)."

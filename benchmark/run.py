@@ -47,7 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     add_input_options(parser)
     parser.add_argument("--seeds", nargs="+", metavar="N", help="0 1 2, or 0-4 (default: the profile's)")
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these data sets of the tables")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these methods of the tables")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="only these methods of the tables; with --data: these and no others",
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="only say what would be done, why, and how long it would take"
     )
@@ -162,7 +167,9 @@ def _own_profile(console: Console, arguments: argparse.Namespace, device: Device
         delimiter=arguments.delimiter,
     )
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
-    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder)
+    name, path = write_own_entries(
+        arguments.experiments, files, arguments.name, encoder, words(arguments.methods) or ()
+    )
     console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
     return name
 

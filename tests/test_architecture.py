@@ -38,6 +38,7 @@ FLOORS = {
     "workbench": 5,
     "claims": 6,
     "figures": 6,
+    "ranking": 6,
     "render": 7,
     "schedule": 6,
     "worker": 6,

@@ -1,0 +1,86 @@
+"""Would another measure order the methods otherwise? Ranks under every measure, and how far they agree with ECE's."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scipy.stats import kendalltau, rankdata
+
+from benchmark.declarations import Table, TableColumn, TableRow
+from benchmark.tables import GridBuilder
+
+AGAINST = "ece"  # the paper's measure, which the others are compared with
+MEASURES = (
+    "f1",
+    AGAINST,
+    "top_label_ece",
+    "adaptive_ece",
+    "debiased_ce",
+    "mce",
+    "brier",
+    "nll",
+    "aurc",
+    "risk_at_80",
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The methods of one data set in the order of their ECE. ``ranks[m][j]``: of method m under measure j, 1 the best;
+    methods whose printed means are equal share the better rank. ``agreement[j]``: Kendall's tau-b with ECE's ranks,
+    None where a measure does not tell any methods apart.
+    """
+
+    dataset: str
+    methods: tuple[str, ...]
+    measures: tuple[str, ...]
+    ranks: tuple[tuple[int, ...], ...]
+    agreement: tuple[float | None, ...]
+
+
+def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
+    """A ranking for every data set that the tables look at without noise, over all their methods on the base encoder
+    that have results; a data set with fewer than two of them is left out.
+    """
+    tables = list(tables)
+    rows = {row.method: row for table in tables for group in table.rows for row in group if row.encoder == "base"}
+    datasets = {
+        column.dataset: None
+        for table in tables
+        for column in table.columns
+        if column.dataset is not None and not column.corruption and not column.rarest
+    }
+    found = [_rank(builder, dataset, tuple(rows.values())) for dataset in datasets]
+    return [ranking for ranking in found if ranking is not None]
+
+
+def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ranking | None:
+    metrics = builder.registry.metrics
+    names = tuple(name for name in MEASURES if name in metrics)
+    if not rows or AGAINST not in names:
+        return None
+    label = builder.registry.datasets[builder.profile.datasets[dataset]].label
+    column = TableColumn(label=label, dataset=dataset, metrics=names)
+    grid = builder.build("ranking", Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,)))
+    known = [row for row in grid.groups[0] if all(cell.mean is not None for cell in row.cells)]
+    if len(known) < 2:
+        return None
+    signs = [1 if metrics[name].better == "lower" else -1 for name in names]
+    printed = [
+        [sign * round(row.cells[place].mean or 0.0, row.cells[place].decimals) for row in known]
+        for place, sign in enumerate(signs)
+    ]
+    ranks = [[int(rank) for rank in rankdata(values, method="min")] for values in printed]
+    base = names.index(AGAINST)
+    order = sorted(range(len(known)), key=lambda method: printed[base][method])
+    return Ranking(
+        dataset=label,
+        methods=tuple(known[method].label for method in order),
+        measures=tuple(metrics[name].label for name in names),
+        ranks=tuple(tuple(ranks[place][method] for place in range(len(names))) for method in order),
+        agreement=tuple(_agreement(ranks[place], ranks[base]) for place in range(len(names))),
+    )
+
+
+def _agreement(first: list[int], second: list[int]) -> float | None:
+    tau = float(kendalltau(first, second).statistic)
+    return None if tau != tau else tau  # not a number: all equal

@@ -1,0 +1,61 @@
+"""Ranks under every measure, and how far they agree with those of ECE."""
+
+import pytest
+
+from benchmark.plan import Finished
+from benchmark.ranking import MEASURES, Ranking, rank_methods
+from benchmark.registry import Registry, Subject, select_tables
+from benchmark.render import ranking_to_markdown
+from benchmark.store import Result
+from benchmark.tables import GridBuilder
+from tests.results import made_result, tiny_inputs, with_scores
+
+LOWER_BETTER = [name for name in MEASURES if name not in ("f1",)]
+
+
+def scored(registry: Registry, method: str, **scores: float) -> Result:
+    result = made_result(registry, Subject("tnews", "base", method))
+    return with_scores(result, **(dict.fromkeys(LOWER_BETTER, 0.5) | scores))
+
+
+def ranking(registry: Registry, results: list[Result]) -> list[Ranking]:
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    tables = select_tables(registry, "tiny", ["main", "noise", "low_frequency"])
+    return rank_methods(builder, tables.values())
+
+
+def test_ranks_and_their_agreement_by_hand(registry: Registry) -> None:
+    results = [
+        scored(registry, "ls", f1=0.9, ece=0.3, nll=0.1, brier=0.3, aurc=0.2),
+        scored(registry, "poscal", f1=0.8, ece=0.2, nll=0.2, brier=0.2, aurc=0.2),
+        scored(registry, "avuc", f1=0.9, ece=0.1, nll=0.3, brier=0.1, aurc=0.1),
+    ]
+    (found,) = ranking(registry, results)
+    assert found.dataset == "tiny tnews"
+    assert found.methods == ("AVUC", "PosCal", "LS")  # in the order of ECE
+    by_measure = dict(zip(MEASURES, zip(*found.ranks, strict=True), strict=True))
+    assert by_measure["ece"] == (1, 2, 3)
+    assert by_measure["f1"] == (1, 3, 1)  # the higher is the better; equal ones share the better rank
+    assert by_measure["nll"] == (3, 2, 1)
+    assert by_measure["aurc"] == (1, 2, 2)
+    agreement = dict(zip(MEASURES, found.agreement, strict=True))
+    assert agreement["ece"] == agreement["brier"] == pytest.approx(1.0)
+    assert agreement["nll"] == pytest.approx(-1.0)
+    assert agreement["aurc"] == pytest.approx(2 / (3 * 2) ** 0.5)  # two pairs agree, one is tied
+    assert agreement["mce"] is None
+
+
+def test_a_method_without_results_is_left_out_and_one_alone_has_no_rank(registry: Registry) -> None:
+    assert ranking(registry, []) == []
+    assert ranking(registry, [scored(registry, "ls", ece=0.3)]) == []
+    (found,) = ranking(registry, [scored(registry, "ls", ece=0.3), scored(registry, "avuc", ece=0.1)])
+    assert found.methods == ("AVUC", "LS")
+
+
+def test_the_table_names_measures_and_agreement(registry: Registry) -> None:
+    (found,) = ranking(registry, [scored(registry, "ls", ece=0.3), scored(registry, "avuc", ece=0.1)])
+    lines = ranking_to_markdown(found).splitlines()
+    assert [cell.strip() for cell in lines[0].strip("|").split("|")][:4] == ["tiny tnews", "F1", "ECE", "top-label ECE"]
+    assert lines[2].split("|")[1].strip() == "AVUC"
+    assert lines[-1].split("|")[1].strip() == "*agreement with ECE*"
+    assert "–" in lines[-1]
