@@ -128,7 +128,8 @@ def _command(arguments: argparse.Namespace) -> int:
         _print_plan(console, plan, works, estimator, found.missing)
         return DONE
     if missing := _missing(to_train, found.missing):
-        raise UserError("\n".join(missing))
+        remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
+        raise UserError("\n".join([*missing, remedy]))
 
     for problem in unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")

@@ -1,9 +1,7 @@
-"""What the README says is true: its example of own data, encoder, table and profile runs as written."""
+"""What the README says is true: its tutorial of own data and own parts runs as written."""
 
 import re
 from pathlib import Path
-
-import yaml
 
 from benchmark.models import build_encoder
 from benchmark.pseudo_words import pseudo_words
@@ -13,38 +11,38 @@ from tests.conftest import PROJECT, run_module
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_example_of_own_intents_runs_as_written(experiments: Path, tmp_path: Path) -> None:
-    for file, name in (
-        ("datasets", "my_intents"),
-        ("encoders", "my_encoder"),
-        ("tables", "my_table"),
-        ("profiles", "mine"),
-    ):
-        block = re.search(rf"```yaml\n(  {name}:\n.*?)```", README, flags=re.DOTALL).group(1)
-        path = experiments / f"{file}.yaml"
-        top = yaml.safe_load(path.read_text(encoding="utf-8"))
-        top[file] |= yaml.safe_load(block)
-        path.write_text(yaml.safe_dump(top, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    # a small encoder under the name of the example's stands for it, and two hundred rows for the user's
-    declared = load_registry(experiments).encoders["tiny_base"]
-    build_encoder(declared, tmp_path / "encoders" / "MiniLM-L6-H384-uncased")
+def blocks(language: str) -> list[str]:
+    """The code blocks of "Your own", in order."""
+    return re.findall(rf"```{language}\n(.*?)```", README.partition("## Your own")[2], flags=re.DOTALL)
+
+
+def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Path, tmp_path: Path) -> None:
+    source, entries = blocks("python")[0], blocks("yaml")[0]
+    assert sum(bool(line.strip()) for line in (source + entries).splitlines()) < 30
+    (experiments / "own").mkdir()
+    (experiments / "own" / "mine.py").write_text(source, encoding="utf-8")
+    (experiments / "own" / "mine.yaml").write_text(entries, encoding="utf-8")
+    # a small encoder under the name of the tutorial's stands for it
+    build_encoder(load_registry(experiments).encoders["tiny_base"], tmp_path / "encoders" / "MiniLM-L6-H384-uncased")
     words = pseudo_words(60)
-    for file, rows in (("train", 150), ("test", 50)):
-        path = tmp_path / "data" / "my_intents" / f"{file}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [f"{words[row % 4]} {words[10 + row % 7]},{'abcd'[row % 4]}" for row in range(rows)]
-        path.write_text("utterance,intent\n" + "\n".join(lines) + "\n")
-    options = ["--profile", "mine", "--experiments", experiments, "--results-dir", tmp_path / "results"]
-    inputs = ["--data-dir", tmp_path / "data", "--encoder-dir", tmp_path / "encoders"]
-    environment = {"BENCHMARK_CACHE_DIR": str(tmp_path / "cache")}
-    prepare = run_module("prepare", *options, *inputs, env=environment)
-    assert prepare.returncode == 0, prepare.stderr
-    run = run_module("run", *options, *inputs, "--seeds", "0", env=environment)
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "5 trained, 0 failed" in run.stdout
-    report = run_module("report", *options, "--tables-dir", tmp_path / "tables", env=environment)
-    assert "### Table 6 (my\\_table)" in report.stdout
-    assert "missing" not in report.stdout
+    lines = [f"{words[row % 4]} {words[10 + row % 7]},{'abcd'[row % 4]}" for row in range(150)]
+    (tmp_path / "my.csv").write_text("utterance,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    (line,) = (line for line in blocks("sh")[1].splitlines() if "--encoder minilm" in line)
+    written = line.partition("benchmark.run ")[2].split()
+    folders = ["--experiments", experiments, "--results-dir", tmp_path / "results", "--tables-dir", tmp_path / "tables"]
+    call = run_module(
+        "run",
+        *(str(tmp_path / "my.csv") if word == "my.csv" else word for word in written),
+        *folders,
+        "--encoder-dir",
+        tmp_path / "encoders",
+        env={"BENCHMARK_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    assert call.returncode == 0, call.stdout + call.stderr
+    assert "6 trained, 0 failed" in call.stdout
+    assert "| Mine halved " in call.stdout
+    assert "### Recommendation" in call.stdout
+    assert "missing" not in call.stdout
 
 
 def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:
