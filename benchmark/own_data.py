@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from benchmark.data import Row, read_rows
+from benchmark.data import Row, fetch_hub_splits, read_rows
 from benchmark.declarations import Encoder
 from benchmark.errors import UserError, nearest
 from benchmark.registry import OWN, Registry, load_registry
@@ -22,6 +22,7 @@ _METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "
 # The paper's, and calibrators beyond them, which train nothing (Dirichlet's matrix would grow with the labels' square).
 _METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
+_HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _WRITTEN = (
     "# Written by `python -m benchmark.run --data`, which writes it anew. To change it, copy it under another name."
 )
@@ -37,8 +38,11 @@ _LONGEST = 512
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """Where the rows are. Without test or validation file, rows of the training file are held out."""
+    """Where the rows are, and what they are called. Without test or validation file, rows of the training file are
+    held out.
+    """
 
+    title: str
     train: Path
     validation: Path | None
     test: Path | None
@@ -51,6 +55,20 @@ class OwnFiles:
         """The files that are given, by split."""
         given = {"train": self.train, "validation": self.validation, "test": self.test}
         return {split: path.resolve() for split, path in given.items() if path is not None}
+
+
+def own_files(
+    data: str, validation: str | None, test: str | None, text: str, label: str, delimiter: str | None, cache: Path
+) -> OwnFiles:
+    """Files by their paths; or, where ``data`` is no file but the id of a data set on the hub (owner/name), its split
+    "train" and the splits that ``validation`` and ``test`` name, fetched into ``cache``.
+    """
+    if _HUB_ID.fullmatch(data) and not Path(data).exists() and Path(data).suffix.lower() not in _FORMATS:
+        splits = {"train": "train", "validation": validation, "test": test}
+        found = fetch_hub_splits(data, {role: split for role, split in splits.items() if split is not None}, cache)
+        return OwnFiles(data, found["train"], found.get("validation"), found.get("test"), text, label)
+    paths = [None if path is None else Path(path) for path in (validation, test)]
+    return OwnFiles(Path(data).stem, Path(data), paths[0], paths[1], text, label, delimiter)
 
 
 def write_own_entries(
@@ -66,7 +84,7 @@ def write_own_entries(
     Raises UserError for files that cannot be read, a name that is taken, an encoder or method that is not declared,
     rows too few to be split.
     """
-    name = _name(files.train) if name is None else name
+    name = _name(files.title.rpartition("/")[2]) if name is None else name
     path = experiments / OWN / f"{name}.yaml"
     registry = load_registry(experiments)
     _check_name(registry, name, path)
@@ -105,7 +123,7 @@ def own_entries(
     source |= {split: [glob.escape(str(path.relative_to(folder)))] for split, path in files.paths.items()}
     lengths = sorted(_tokens(row.text) for row in rows["train"])
     dataset: dict[str, Any] = {
-        "label": files.train.stem,
+        "label": files.title,
         "source": source | {"text": files.text, "intent": [files.label]},
         **{split: {"rows": count, "seed": 0, "stratified": True} for split, count in held_out.items()},
         "tokens_per_text": round(sum(lengths) / len(lengths), 1),
@@ -113,12 +131,12 @@ def own_entries(
     }
     table = {
         "number": "1",
-        "caption": f"Calibration methods on {files.train.name}.",
+        "caption": f"Calibration methods on {files.title}.",
         "rows": [[{"method": method} for method in group] for group in methods],
-        "columns": [{"label": files.train.stem, "dataset": name, "metrics": list(_METRICS)}],
+        "columns": [{"label": files.title, "dataset": name, "metrics": list(_METRICS)}],
     }
     profile = {
-        "description": f"{files.train.name} with {declared.label}.",
+        "description": f"{files.title} with {declared.label}.",
         "seeds": list(SEEDS),
         "datasets": {name: name},
         "encoders": {"base": encoder},
@@ -143,8 +161,8 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
             raise UserError(f'There is a {kind} "{name}" already; choose another name by --name.')
 
 
-def _name(path: Path) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_")
+def _name(title: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
     return name if re.match("[a-z]", name) else f"data_{name}".rstrip("_")
 
 

@@ -28,7 +28,7 @@ from benchmark.estimates import Estimator, Work, duration, work_of
 from benchmark.execution import score_again, train
 from benchmark.inputs import find_inputs, places
 from benchmark.listing import listing
-from benchmark.own_data import OwnFiles, write_own_entries
+from benchmark.own_data import own_files, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
@@ -72,12 +72,18 @@ def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group(
         "data of your own", "Compare all methods on it; ends with tables, figures, the page and a recommendation."
     )
-    own.add_argument("--data", type=Path, metavar="FILE", help="training rows: .csv, .tsv, .jsonl, .json or .parquet")
+    own.add_argument(
+        "--data",
+        metavar="FILE",
+        help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or owner/name, a data set of the hub",
+    )
     own.add_argument("--text-column", default="text", metavar="NAME", help="column or key of the text (default: text)")
     own.add_argument("--label-column", default="label", metavar="NAME", help="of the label (default: label)")
-    own.add_argument("--test-data", type=Path, metavar="FILE", help="test rows (default: a fifth of --data, by label)")
     own.add_argument(
-        "--validation-data", type=Path, metavar="FILE", help="validation rows (default: a tenth of --data, by label)"
+        "--test-data", metavar="FILE", help="test rows, or a split of the hub's (default: a fifth of --data, by label)"
+    )
+    own.add_argument(
+        "--validation-data", metavar="FILE", help="validation rows, likewise (default: a tenth of --data, by label)"
     )
     own.add_argument("--delimiter", help="between the values of a CSV file (default: a comma, in .tsv a tab)")
     own.add_argument(
@@ -159,13 +165,14 @@ def _own_profile(console: Console, arguments: argparse.Namespace, device: Device
         return None
     if arguments.profile is not None:
         raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
-    files = OwnFiles(
-        train=arguments.data,
-        validation=arguments.validation_data,
-        test=arguments.test_data,
-        text=arguments.text_column,
-        label=arguments.label_column,
-        delimiter=arguments.delimiter,
+    files = own_files(
+        arguments.data,
+        arguments.validation_data,
+        arguments.test_data,
+        arguments.text_column,
+        arguments.label_column,
+        arguments.delimiter,
+        places(arguments.data_dir, arguments.encoder_dir).fetched_data,
     )
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
     name, path = write_own_entries(

@@ -4,9 +4,13 @@ it.
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import SimpleNamespace
 
+import datasets
+import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +19,7 @@ import yaml
 from benchmark.data import load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
-from benchmark.own_data import OwnFiles, own_entries, write_own_entries
+from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import load_registry, select_tables
 from tests.conftest import run_module
@@ -37,7 +41,7 @@ def write_csv(path: Path, content: list[tuple[str, str]], header: str = "utteran
 
 
 def files(train: Path, test: Path | None = None, validation: Path | None = None, **changes: str) -> OwnFiles:
-    return OwnFiles(train, validation, test, **({"text": "utterance", "label": "intent"} | changes))
+    return OwnFiles(train.stem, train, validation, test, **({"text": "utterance", "label": "intent"} | changes))
 
 
 def entries(given: OwnFiles, encoder: str = SMALL) -> dict[str, dict]:
@@ -182,6 +186,40 @@ def test_mistakes_in_own_entries_are_told_with_their_place(experiments: Path, tm
     path.write_text(text.replace("  mine:", "  small:"), encoding="utf-8")
     with pytest.raises(UserError, match=r"own/mine\.yaml:\d+: profiles\.small: the name is taken by .*profiles\.yaml"):
         load_registry(experiments)
+
+
+def test_a_data_set_of_the_hub_is_fetched_once_and_taken_by_its_splits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def load(name: str, config: None, revision: str, split: str) -> datasets.Dataset:
+        asked.append((name, revision, split))
+        content = rows(60 if split == "train" else 12)
+        return datasets.Dataset.from_dict({"utterance": [a for a, _ in content], "intent": [b for _, b in content]})
+
+    class Hub:
+        def dataset_info(self, name: str) -> SimpleNamespace:
+            return SimpleNamespace(sha="5" * 40)
+
+    class Away:
+        def dataset_info(self, name: str) -> SimpleNamespace:
+            raise OSError("no network")
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
+    taken = partial(own_files, validation=None, test="test", text="utterance", label="intent", delimiter=None)
+    found = taken("owner/help-desk", cache=tmp_path)
+    assert asked == [("owner/help-desk", "5" * 40, "train"), ("owner/help-desk", "5" * 40, "test")]
+    declared = entries(found)["datasets"]["mine"]
+    assert declared["label"] == "owner/help-desk"
+    corpus = load_corpus("mine", Dataset.model_validate(declared), [])
+    assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (54, 6, 12)
+    monkeypatch.setattr(huggingface_hub, "HfApi", Away)
+    assert taken("owner/help-desk", cache=tmp_path) == found
+    assert len(asked) == 2
+    with pytest.raises(UserError, match='"owner/other" is not a file here, and the hub has no such data set or cannot'):
+        taken("owner/other", cache=tmp_path)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from benchmark.data.checks import CorpusReport, check_corpus
 from benchmark.data.corpus import SPLITS, Corpus, Split
 from benchmark.data.corruption import corrupt_labels
-from benchmark.data.fetch import fetch_dataset
+from benchmark.data.fetch import fetch_dataset, fetch_hub_splits
 from benchmark.data.loading import find_folder, is_here, load_corpus, missing_sentence
 from benchmark.data.readers import Row, read_rows
 
@@ -16,6 +16,7 @@ __all__ = [
     "check_corpus",
     "corrupt_labels",
     "fetch_dataset",
+    "fetch_hub_splits",
     "find_folder",
     "is_here",
     "load_corpus",

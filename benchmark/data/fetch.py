@@ -4,6 +4,7 @@ import fnmatch
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmark.declarations import Dataset, Download, FileSource, HubDownload
@@ -40,6 +41,48 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
             shutil.rmtree(target)
         content.rename(target)
     return target
+
+
+def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path) -> dict[str, Path]:
+    """Splits of a data set of the hub (role to the hub's name) as Parquet files in a folder of its current revision
+    below ``cache``; what is there already is not fetched again, and without a network the newest one there is taken.
+
+    Raises UserError where the hub cannot be reached or has no such data set or split.
+    """
+    folder = _hub_folder(hub_id, cache / "hub" / hub_id.replace("/", "--"))
+    paths = {}
+    for role, split in splits.items():
+        path = folder / f"{split}.parquet"
+        if not path.is_file():
+            with tempfile.TemporaryDirectory(dir=_made(folder)) as temporary:
+                download = HubDownload(id=hub_id, revision=folder.name, split=split, save_as=path.name)
+                _from_hub(hub_id, download, Path(temporary))
+                (Path(temporary) / path.name).rename(path)
+        paths[role] = path
+    return paths
+
+
+def _hub_folder(hub_id: str, parent: Path) -> Path:
+    """The folder of the data set's current revision."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        revision = HfApi().dataset_info(hub_id).sha
+    except (HfHubHTTPError, OfflineModeIsEnabled, OSError) as error:
+        here = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime) if parent.is_dir() else []
+        if here:
+            return here[-1]
+        raise UserError(
+            f'"{hub_id}" is not a file here, and the hub has no such data set or cannot be reached '
+            f"({type(error).__name__})."
+        ) from None
+    return parent / str(revision)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _download(name: str, download: Download, folder: Path, file_name: str) -> Path:
