@@ -16,9 +16,10 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     content of its data was, as long as all results agree on it.
     """
     plans = {name: _plan(registry, name, finished(name)) for name in registry.profiles}
-    plan = plans[profile_name]
     profile = registry.profile(profile_name)
-    tables = select_tables(registry, profile_name, ["all"])
+    every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
+    tables = select_tables(registry, profile_name, every)
+    plan = _plan(registry, profile_name, finished(profile_name), every)
     encoders = {planned.run.encoder.encoder for planned in plan}
     roles = {dataset: role for role, dataset in profile.datasets.items()}
     methods = registry.methods.methods
@@ -31,7 +32,10 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
         _section(
             f"Tables of profile {profile_name} (--table)",
             ("name", "number", "done", "of", "what"),
-            [(name, table.number, *_counts(_of_table(plan, name)), table.caption) for name, table in tables.items()],
+            [
+                (name, table.number, *_counts(_of_table(plan, name)), _by_name(table) + table.caption)
+                for name, table in tables.items()
+            ],
         ),
         _section(
             "Methods (--methods)",
@@ -68,8 +72,8 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     return "\n\n".join(sections)
 
 
-def _plan(registry: Registry, name: str, finished: Finished) -> list[PlannedRun]:
-    tables = select_tables(registry, name, ["all"])
+def _plan(registry: Registry, name: str, finished: Finished, names: Sequence[str] = ("all",)) -> list[PlannedRun]:
+    tables = select_tables(registry, name, list(names))
     return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
 
 
@@ -81,6 +85,10 @@ def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:
 
 def _of_table(plan: Sequence[PlannedRun], name: str) -> list[PlannedRun]:
     return [run for run in plan if name in run.tables]
+
+
+def _by_name(table: Table) -> str:
+    return "(only where asked for) " if table.optional else ""
 
 
 def _methods(tables: Mapping[str, Table]) -> set[str]:

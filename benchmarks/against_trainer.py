@@ -1,0 +1,229 @@
+"""Training speed beside the Hugging Face Trainer: the same encoder, texts, batches, optimiser and schedule.
+
+Each variant runs in a process of its own, in turn (A B C, C B A, ...); what counts is its second epoch, after a first
+that warms up. Prints seconds an epoch, real (not padding) tokens a second, and ratios to the first variant.
+
+    python benchmarks/against_trainer.py --profile small --dataset banking77 --data-dir DATA --encoder-dir ENCODERS
+
+Needs ``pip install accelerate`` beside requirements.txt, which the Trainer asks for. Random weights serve as well as
+trained ones: speed does not depend on them.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+VARIANTS = ("ours", "ours float32", "trainer", "trainer float32")
+
+
+def main() -> None:
+    """Run every variant in turn and compare."""
+    arguments = _arguments()
+    if arguments.variant is not None:
+        print(json.dumps(_measure(arguments)))
+        return
+    names = [name for name in VARIANTS if arguments.variants is None or name in arguments.variants]
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for repeat in range(arguments.repeats):
+        for name in names if repeat % 2 == 0 else reversed(names):
+            found[name].append(_in_a_process(name))
+            print(f"repeat {repeat + 1}, {name}: {found[name][-1]['seconds']:.2f} s", file=sys.stderr)
+    _print(found)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--profile", default="small")
+    parser.add_argument("--dataset", default="banking77")
+    parser.add_argument("--encoder", help="an entry of encoders.yaml (default: the profile's base encoder)")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--encoder-dir")
+    parser.add_argument("--steps", type=int, default=4, help="steps an epoch")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS)
+    parser.add_argument("--variant", choices=VARIANTS, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _in_a_process(variant: str) -> dict[str, float]:
+    command = [sys.executable, __file__, *sys.argv[1:], "--variant", variant]
+    call = subprocess.run(command, capture_output=True, text=True, check=False)
+    if call.returncode:
+        sys.exit(call.stderr)
+    return dict(json.loads(call.stdout.splitlines()[-1]))
+
+
+def _print(found: dict[str, list[dict[str, float]]]) -> None:
+    from tabulate import tabulate
+
+    first = next(iter(found))
+    rows = []
+    for name, measured in found.items():
+        seconds = [one["seconds"] for one in measured]
+        ratios = [other["seconds"] / ours["seconds"] for other, ours in zip(measured, found[first], strict=True)]
+        rows.append(
+            (
+                name,
+                f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
+                f"{statistics.median(one['tokens'] / one['seconds'] for one in measured):,.0f}",
+                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+                f"{max(one['peak_bytes'] for one in measured) / 2**30:.2f}",
+            )
+        )
+    heads = ["variant", "s/epoch", "tokens/s", f"times {first}", "peak GiB"]
+    print(tabulate(rows, heads, tablefmt="pipe", disable_numparse=True))
+
+
+def _measure(arguments: argparse.Namespace) -> dict[str, float]:
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # before torch is imported
+    import resource
+
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    inputs = _inputs(arguments)
+    engine, _, precision = arguments.variant.partition(" ")
+    precision = precision or "auto"
+    seconds = _ours(inputs, precision) if engine == "ours" else _trainer(inputs, precision)
+    if torch.cuda.is_available():
+        peak = torch.cuda.max_memory_allocated()
+    else:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"seconds": seconds, "tokens": float(inputs["tokens"]), "peak_bytes": float(peak)}
+
+
+def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The run, the first rows of the data set, and the encoder's folder."""
+    from benchmark.data import load_corpus
+    from benchmark.encoders import find_encoder
+    from benchmark.inputs import places
+    from benchmark.models import load_tokenizer, tokenise
+    from benchmark.registry import Inputs, Subject, load_registry, resolve_run
+
+    registry = load_registry()
+    profile = registry.profile(arguments.profile)
+    run = resolve_run(registry, arguments.profile, Subject(arguments.dataset, "base", "bert"), 0, Inputs())
+    encoder = registry.encoders[arguments.encoder or run.encoder.encoder]
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    name = profile.datasets[arguments.dataset]
+    corpus = load_corpus(name, registry.datasets[name], where.all_data_folders())
+    found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
+    if found is None:
+        sys.exit(f"The encoder {arguments.encoder or run.encoder.encoder} is not on this machine.")
+    rows = run.optimisation.batch_size * arguments.steps
+    texts, labels = corpus.train.texts[:rows], corpus.train.labels[:rows]
+    tokenizer = load_tokenizer(encoder, found.folder)
+    tokenised = tokenise(tokenizer, texts, run.encoder.max_length)
+    return {
+        "run": run,
+        "encoder": encoder,
+        "folder": found.folder,
+        "tokenizer": tokenizer,
+        "texts": texts,
+        "tokenised": tokenised,
+        "labels": labels,
+        "n_labels": corpus.n_labels,
+        "tokens": int(tokenised.lengths.sum()),
+    }
+
+
+def _ours(inputs: dict[str, Any], precision: str) -> float:
+    import torch
+
+    from benchmark.models import load_encoder
+    from benchmark.training.loop import LabelledTexts, TrainingData, train
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    run = inputs["run"]
+    run = run.model_copy(
+        update={"optimisation": run.optimisation.model_copy(update={"epochs": 2, "precision": precision})}
+    )
+    rows = LabelledTexts(inputs["tokenised"], inputs["labels"])
+    data = TrainingData(train=rows, validation=rows, test=rows, n_labels=inputs["n_labels"])
+    ends: list[float] = []
+
+    class Enough(Exception):
+        """Both epochs are timed; what follows is evaluation."""
+
+    def on_epoch(done: int, seconds: float) -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        ends.append(time.perf_counter())
+        if done == 2:
+            raise Enough
+
+    with contextlib.suppress(Enough):
+        train(run, data, load_encoder(inputs["encoder"], inputs["folder"]).to(device), device, on_epoch)
+    return ends[1] - ends[0]
+
+
+def _trainer(inputs: dict[str, Any], precision: str) -> float:
+    """The Trainer as a good user sets it up: padding to a multiple of 8 a batch, fused AdamW, no logging or saving."""
+    import torch
+    from datasets import Dataset
+    from transformers import (
+        AutoModelForSequenceClassification,
+        DataCollatorWithPadding,
+        Trainer,
+        TrainerCallback,
+        TrainingArguments,
+    )
+
+    from benchmark.training.loop import supports_bfloat16
+
+    settings = inputs["run"].optimisation
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    layers = {} if inputs["encoder"].layers is None else {"num_hidden_layers": inputs["encoder"].layers}
+    model = AutoModelForSequenceClassification.from_pretrained(
+        inputs["folder"], num_labels=inputs["n_labels"], dtype=torch.float32, **layers
+    )
+    encoded = inputs["tokenizer"](list(inputs["texts"]), truncation=True, max_length=inputs["run"].encoder.max_length)
+    rows = Dataset.from_dict({**encoded, "labels": inputs["labels"].tolist()})
+    starts: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_epoch_begin(self, *_: object, **__: object) -> None:
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            starts.append(time.perf_counter())
+
+        on_train_end = on_epoch_begin
+
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = TrainingArguments(
+            output_dir=folder,
+            num_train_epochs=2,
+            per_device_train_batch_size=settings.batch_size,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            warmup_steps=0.1,
+            lr_scheduler_type="linear",
+            max_grad_norm=settings.max_gradient_norm or 0.0,
+            optim="adamw_torch_fused",
+            bf16=precision == "auto" and supports_bfloat16(device),
+            use_cpu=device.type == "cpu",
+            logging_strategy="no",
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        )
+        collator = DataCollatorWithPadding(inputs["tokenizer"], pad_to_multiple_of=8)
+        Trainer(model=model, args=wanted, train_dataset=rows, data_collator=collator, callbacks=[Clock()]).train()
+    return starts[2] - starts[1]
+
+
+if __name__ == "__main__":
+    main()
