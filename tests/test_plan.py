@@ -121,3 +121,14 @@ def test_every_cell_of_every_table_finds_its_run_in_the_plan(registry: Registry)
     for table in select_tables(registry, "compact", ["all"]).values():
         for subject in table_subjects(registry, table):
             assert resolve_run(registry, "compact", subject, 0, Inputs()) in runs
+
+
+def test_calibrators_of_optional_tables_are_scored_only_where_those_are_asked_for(registry: Registry) -> None:
+    def kinds(*names: str) -> list[str]:
+        tables = select_tables(registry, "tiny", list(names), methods=["bert", "ts", "vector", "beta"])
+        plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), Finished.of([]))
+        views = next(planned.views for planned in plan if planned.run.data.dataset == "tiny_tnews")
+        return [view.calibrator.kind for view in views if view.calibrator]
+
+    assert kinds("main") == ["temperature"]
+    assert kinds("main", "more_methods") == ["temperature", "vector", "beta"]

@@ -320,3 +320,10 @@ def test_a_rule_for_a_method_holds_for_its_calibrated_form(experiments: Path) ->
     bert, ts = (resolve_run(registry, "demo", Subject("tnews", "base", name), 0, Inputs()) for name in ("bert", "ts"))
     assert bert == ts
     assert bert.optimisation.learning_rate == 1.0e-5
+
+
+def test_optional_tables_are_made_only_where_they_are_asked_for() -> None:
+    registry = load_registry()
+    assert "more_methods" not in select_tables(registry, "small", ["all"])
+    assert list(select_tables(registry, "small", ["more_methods"])) == ["more_methods"]
+    assert list(select_tables(registry, "paper", ["all", "more_methods"])) == [*TABLES, "more_methods"]
