@@ -265,7 +265,7 @@ def test_the_sum_over_labels_cannot_see_a_model_that_says_nothing() -> None:
     vague = metrics.softmax(logits)
     sure = metrics.softmax(8 * np.eye(77)[np.where(generator.random(len(labels)) < 0.9, labels, (labels + 1) % 77)])
     assert (vague.argmax(axis=1) == labels).all()
-    assert metrics.top_label_ece(vague, labels) > 0.95
-    assert metrics.classwise_ece(vague, labels).sum() < 0.1
+    assert metrics.top_label_ece(vague, labels) > 0.98
+    assert metrics.classwise_ece(vague, labels).sum() < 1e-6
     assert metrics.classwise_ece(sure, labels).sum() > metrics.classwise_ece(vague, labels).sum()
     assert metrics.top_label_ece(sure, labels) < 0.1

@@ -46,7 +46,16 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
 
 
 def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:
-    for options in ([], ["--compare"], ["--claims"], ["--recommend"], ["--format", "latex"]):
+    more = ["--table", "more_methods"]
+    for options in (
+        [],
+        ["--compare"],
+        ["--claims"],
+        ["--recommend"],
+        ["--format", "latex"],
+        more,
+        [*more, "--ranking"],
+    ):
         made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
         assert made.returncode == 0, made.stderr
     published = PROJECT / "tables" / "small"
@@ -55,6 +64,7 @@ def test_the_published_tables_come_from_the_published_results(tmp_path: Path) ->
     for path in texts:
         assert (tmp_path / "small" / path.name).read_bytes() == path.read_bytes(), path.name
     assert (published / "main.md").read_text(encoding="utf-8").split("\n\n")[2].strip() in README
+    assert (published / "ranking.md").read_text(encoding="utf-8").split("\n\n")[-1].strip() in README
 
 
 def test_every_file_and_option_that_the_readme_names_is_there() -> None:
