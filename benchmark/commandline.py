@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmark.errors import UserError
-from benchmark.registry import EXPERIMENTS, Registry
+from benchmark.registry import EXPERIMENTS, Registry, load_registry
 from benchmark.store import RESULTS
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
@@ -78,6 +78,14 @@ def add_output_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
     )
+
+
+def read_registry(folder: Path) -> Registry:
+    """The registry; files of own entries that had to be left out are said."""
+    registry = load_registry(folder)
+    for mistake in registry.left_out.values():
+        print(f"left out: {mistake}", file=sys.stderr)
+    return registry
 
 
 def words(values: Sequence[str] | None) -> list[str] | None:

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,26 @@ from benchmark.inputs import Places
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import Display, Outcome, Pool, Slot, run_labels
-from benchmark.scoring import score
+from benchmark.scoring import score_all
 from benchmark.store import Result, ResultFolder
 
 
-def score_again(folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished, own_functions: Path) -> int:
-    """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs.
-    ``own_functions``: the folder of the user's own calibrators.
+def score_again(
+    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished, own_functions: Path
+) -> tuple[int, list[str]]:
+    """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs,
+    and what failed of the user's own calibrators, whose functions are in the folder ``own_functions``.
 
     Raises UserError where logits are not the bytes that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, result) for planned, result in found if result is not None]
+    failures: list[list[str]] = []
     if todo:
-        joblib.Parallel(n_jobs=-1)(
+        failures = joblib.Parallel(n_jobs=-1)(
             joblib.delayed(_score_one)(folder, planned, result, own_functions) for planned, result in todo
         )
-    return len(todo)
+    return len(todo), list(dict.fromkeys(chain.from_iterable(failures)))
 
 
 def train(
@@ -84,7 +88,7 @@ def train(
     return display.outcome
 
 
-def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result, own_functions: Path) -> None:
+def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result, own_functions: Path) -> list[str]:
     own_code.look_in(own_functions)
     logits = folder.read_logits(result)
     if logits is None:
@@ -93,8 +97,10 @@ def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result, own_fu
             "folder logits/ beside it, and the run is trained again."
         )
     assert result.data is not None, "a successful result has data"
-    new = [score(view, logits, result.data) for view in result.unscored(planned.views)]
-    folder.save(result.model_copy(update={"views": [*result.views, *new]}))
+    new, failures = score_all(result.unscored(planned.views), logits, result.data)
+    if new:
+        folder.save(result.model_copy(update={"views": [*result.views, *new]}))
+    return failures
 
 
 async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:

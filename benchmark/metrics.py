@@ -73,7 +73,7 @@ def debiased_calibration_error(probabilities: ArrayLike, labels: ArrayLike, n_bi
     """Root of the mean squared gap between top-label confidence and accuracy, a fraction, without what chance adds.
 
     From each bin's squared gap the variance of its accuracy, a (1 - a) / (n - 1), is taken off, so that the mean over
-    bins does not grow as rows get fewer; a bin of one row counts nothing, and a sum below 0 is 0.
+    bins does not grow as rows get fewer; a bin of one row adds 0, and a sum below 0 is 0.
     Source: Kumar et al., 2019 (the debiased estimator), with bins of equal width.
     """
     bins = reliability_bins(probabilities, labels, n_bins)
@@ -82,7 +82,7 @@ def debiased_calibration_error(probabilities: ArrayLike, labels: ArrayLike, n_bi
     if not several.any():
         return 0.0
     squared = (accuracy - confidence) ** 2 - accuracy * (1 - accuracy) / (count - 1)
-    return float(np.sqrt(max(float((count * squared).sum() / count.sum()), 0.0)))
+    return float(np.sqrt(max(float((count * squared).sum() / bins["count"].sum()), 0.0)))
 
 
 def area_under_risk_coverage(probabilities: ArrayLike, labels: ArrayLike) -> float:
@@ -97,7 +97,7 @@ def risk_at_coverage(probabilities: ArrayLike, labels: ArrayLike, coverage: floa
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be in (0, 1], not {coverage}")
     risks = _selective_risks(probabilities, labels)
-    return float(risks[max(int(np.floor(coverage * len(risks))), 1) - 1])
+    return float(risks[max(int(np.floor(coverage * len(risks) + 1e-9)), 1) - 1])  # 0.29 * 100 is below 29 by a rounding
 
 
 def _selective_risks(probabilities: ArrayLike, labels: ArrayLike) -> Array:

@@ -54,6 +54,26 @@ def load(name: str, sha256: str | None) -> Callable[..., Any]:
     return found
 
 
+def call(name: str, sha256: str | None, *arguments: Any, **settings: Any) -> Any:
+    """What the function gives; UserError, naming it, where it fails."""
+    return tried(name, load(name, sha256), *arguments, **settings)
+
+
+def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """``function(*arguments, **settings)``; UserError, naming ``name``, where that fails. A full memory is not its
+    mistake.
+    """
+    try:
+        return function(*arguments, **settings)
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
+            raise
+        first_line = (str(error).strip().splitlines() or ["no message"])[0]
+        raise UserError(f"{name} failed: {type(error).__name__}: {first_line}") from error
+
+
 def _find(module: str, folders: list[Path]) -> Path:
     for folder in folders:
         path = folder / f"{module}.py"

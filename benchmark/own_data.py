@@ -1,6 +1,7 @@
 """Data of the user's own: from a file to the entries in ``experiments/own`` by which all methods are compared on it."""
 
 import glob
+import hashlib
 import math
 import os
 import re
@@ -23,9 +24,8 @@ _METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "
 _METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-_WRITTEN = (
-    "# Written by `python -m benchmark.run --data`, which writes it anew. To change it, copy it under another name."
-)
+# Then the hash of what follows: a file that was changed since is the user's, and is not written over.
+_WRITTEN = "# Written by `python -m benchmark.run --data`, which writes it anew as long as it is as written"
 # Batches small enough, and epochs enough, that a model has learnt its labels before methods are compared: about the
 # 828 steps of the profile "small", with fewer rows a step where there are few. The rate follows the root of the batch.
 _STEPS = 800
@@ -68,6 +68,12 @@ def own_files(
         found = fetch_hub_splits(data, {role: split for role, split in splits.items() if split is not None}, cache)
         return OwnFiles(data, found["train"], found.get("validation"), found.get("test"), text, label)
     paths = [None if path is None else Path(path) for path in (validation, test)]
+    if delimiter is not None:
+        delimiter = delimiter.replace("\\t", "\t")
+        if len(delimiter) != 1 or Path(data).suffix.lower() not in (".csv", ".tsv"):
+            raise UserError("--delimiter is one character between the values of a .csv or .tsv file.")
+    if text == label:
+        raise UserError(f'Text and label cannot both be the column "{text}".')
     return OwnFiles(Path(data).stem, Path(data), paths[0], paths[1], text, label, delimiter)
 
 
@@ -95,13 +101,48 @@ def write_own_entries(
             known = list(registry.methods.methods)
             raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
     entries = own_entries(files, name, encoder, registry.encoders[encoder], (tuple(methods),) if methods else _METHODS)
+    _check_written(path, entries["datasets"][name]["source"])
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    before = path.read_text(encoding="utf-8") if path.is_file() else None
+    _write(path, f"{_WRITTEN} ({_hash(text)}).\n{text}")
+    mistake = load_registry(experiments).left_out.get(path)
+    if mistake is not None:
+        if before is None:
+            path.unlink()
+        else:
+            _write(path, before)
+        raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
+    return name, path
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f"{_WRITTEN}\n{text}", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+    except UnicodeEncodeError:
+        raise UserError(f"{str(path)!a}: a path or a column's name here is not Unicode; rename it.") from None
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
-    return name, path
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def _check_written(path: Path, source: dict[str, Any]) -> None:
+    """UserError where the file that is there was changed by the user, or is about other data."""
+    if not path.is_file():
+        return
+    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    if first != f"{_WRITTEN} ({_hash(rest)}).":
+        raise UserError(
+            f"{path} is there already and is not as this command wrote it: run it by --profile {path.stem}, choose "
+            "another --name, or delete it."
+        )
+    there = yaml.safe_load(rest)["datasets"][path.stem]["source"]
+    if any(there[key] != source[key] for key in ("folder", "train")):
+        file = Path(there["folder"]) / there["train"][0]
+        raise UserError(f'The name "{path.stem}" stands for {file} already; choose another by --name.')
 
 
 def own_entries(
@@ -109,7 +150,7 @@ def own_entries(
 ) -> dict[str, Any]:
     """The entries as plain values, with settings that fit the number and the length of the rows."""
     kind = _format(files)
-    delimiter = files.delimiter or ("\t" if files.train.suffix == ".tsv" else ",")
+    delimiter = files.delimiter or ("\t" if files.train.suffix.lower() == ".tsv" else ",")
     rows = {
         split: list(read_rows(path, kind, files.text, (files.label,), delimiter)) for split, path in files.paths.items()
     }
@@ -149,8 +190,6 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
         raise UserError(f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first.')
     if path.is_file():
-        if not path.read_text(encoding="utf-8").startswith(_WRITTEN):
-            raise UserError(f"{path} is there already and was not written by this command; choose another --name.")
         return
     for kind, entries in (
         ("data set", registry.datasets),
@@ -163,7 +202,7 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
 
 def _name(title: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-    return name if re.match("[a-z]", name) else f"data_{name}".rstrip("_")
+    return (name if re.match("[a-z]", name) else f"data_{name}".rstrip("_"))[:60]
 
 
 def _format(files: OwnFiles) -> str:
@@ -174,7 +213,7 @@ def _format(files: OwnFiles) -> str:
         if path.suffix.lower() not in _FORMATS:
             raise UserError(f"{path}: the ending must tell the format; known: {', '.join(_FORMATS)}.")
         found[path] = _FORMATS[path.suffix.lower()]
-    if len(set(found.values())) > 1:
+    if len({path.suffix.lower() for path in found}) > 1 and set(found.values()) != {"json_lines"}:
         raise UserError(f"{', '.join(map(str, found))} must have one format.")
     return found[files.paths["train"]]
 

@@ -13,6 +13,7 @@ from benchmark.commandline import (
     choose_profile,
     first_line,
     new_parser,
+    read_registry,
     run_command,
 )
 from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
@@ -22,7 +23,7 @@ from benchmark.errors import UserError
 from benchmark.estimates import Estimator, duration, work_of
 from benchmark.inputs import Places, places
 from benchmark.plan import Finished, make_plan
-from benchmark.registry import Inputs, Registry, load_registry, select_tables
+from benchmark.registry import Inputs, Registry, select_tables
 from benchmark.schedule.devices import find_devices, make_slots
 
 
@@ -35,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    registry = load_registry(arguments.experiments)
+    registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     profile = registry.profile(profile_name)
     where = places(arguments.data_dir, arguments.encoder_dir)
@@ -94,18 +95,8 @@ def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Place
     console.print(f"data set {name}: {origin}")
     console.print(f"  rows: {rows} (training / validation / test), {report.labels} labels")
     console.print(f"  training rows a label: {report.rarest_label_rows:,} to {report.commonest_label_rows:,}")
-    repeated = ", ".join(f"{count} in {split}" for split, count in report.repeated_in_split.items() if count)
-    remarks = {
-        "texts that stand more than once": repeated,
-        "test texts that are training or validation texts, too": report.test_texts_in_training,
-        "texts with more than one label": report.conflicting_texts,
-        "empty texts": report.empty_texts,
-        "labels without a training row": report.labels_without_training_rows,
-        "labels without a test row (they score 0 in every macro average)": report.labels_without_test_rows,
-    }
-    for remark, count in remarks.items():
-        if count:
-            console.print(f"  {remark}: {count}")
+    for remark in report.remarks():
+        console.print(f"  {remark}")
     if dataset.fingerprint is None:
         agreement = ""
     elif dataset.fingerprint == report.fingerprint:

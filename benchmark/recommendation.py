@@ -143,8 +143,8 @@ def _by_other_measures(chosen: _Candidate, allowed: Sequence[_Candidate], metric
             continue
         sign = 1 if metric.better == "lower" else -1
         best = min(known, key=lambda candidate: sign * (candidate.row.cells[place].mean or 0.0))
-        if best is not chosen:
-            cells = [candidate.row.cells[place] for candidate in (best, chosen)]
-            here, there = (number(cell.mean, cell.decimals) for cell in cells)
+        cells = [candidate.row.cells[place] for candidate in (best, chosen)]
+        here, there = (number(cell.mean, cell.decimals) for cell in cells)
+        if here != there:
             parts.append(f"{metric.label} {best.row.label} ({here} against {there})")
     return f"By other measures the best differs: {', '.join(parts)}." if parts else ""

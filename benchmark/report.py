@@ -1,6 +1,7 @@
 """``python -m benchmark.report``: tables and figures from the results at hand. Trains nothing, without torch."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from benchmark.commandline import (
     add_table_option,
     choose_profile,
     new_parser,
+    read_registry,
     run_command,
     seeds,
     words,
@@ -21,7 +23,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, load_registry, methods_of, select_tables
+from benchmark.registry import Inputs, Registry, methods_of, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, tables_in, write
 from benchmark.schedule.devices import find_devices
@@ -60,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(arguments: argparse.Namespace) -> int:
     _check(arguments)
-    registry = load_registry(arguments.experiments)
+    registry = read_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
@@ -133,13 +135,15 @@ def _inputs(registry: Registry, results: list[Result], arguments: argparse.Names
     try:
         return agreed_inputs(known, Inputs(), {})
     except UserError:
-        found = find_inputs(
-            registry,
-            {result.run.data.dataset for result in known},
-            {result.run.encoder.encoder for result in known},
-            places(arguments.data_dir, arguments.encoder_dir),
-        )
-        return agreed_inputs(known, found.inputs, pinned)
+        at_hand = Inputs()
+        with contextlib.suppress(UserError):  # a file that is gone or cannot be read is not at hand
+            at_hand = find_inputs(
+                registry,
+                {result.run.data.dataset for result in known},
+                {result.run.encoder.encoder for result in known},
+                places(arguments.data_dir, arguments.encoder_dir),
+            ).inputs
+        return agreed_inputs(known, at_hand, pinned)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, st
     """Which method to use on each data set, in words."""
     found = first_advice(builder, tables.values())
     if not found:
-        return {}
+        return {"recommendation.md": f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
     paragraphs = [f"**{item.dataset}.** {item.text}" for item in found]
     note = [builder.profile.note] if builder.profile.note else []
     rule = f"{_RULE} {ONE_SEED}" if len(builder.seeds) == 1 else _RULE
@@ -57,7 +57,7 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, s
     """The methods' ranks under every measure, a table for each data set."""
     found = rank_methods(builder, tables.values())
     if not found:
-        return {}
+        return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW}\n"}
     note = [builder.profile.note] if builder.profile.note else []
     seeds = seeds_in_words(builder.seeds, "Means over")
     text = [
@@ -92,6 +92,7 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
     return texts
 
 
+_TOO_FEW = "on no data set do two methods, the first one of the table among them, have results."
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
     "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."

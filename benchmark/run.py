@@ -17,10 +17,12 @@ from benchmark.commandline import (
     choose_profile,
     first_line,
     new_parser,
+    read_registry,
     run_command,
     seeds,
     words,
 )
+from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Table
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
@@ -77,8 +79,8 @@ def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or owner/name, a data set of the hub",
     )
-    own.add_argument("--text-column", default="text", metavar="NAME", help="column or key of the text (default: text)")
-    own.add_argument("--label-column", default="label", metavar="NAME", help="of the label (default: label)")
+    own.add_argument("--text-column", metavar="NAME", help="column or key of the text (default: text)")
+    own.add_argument("--label-column", metavar="NAME", help="of the label (default: label)")
     own.add_argument(
         "--test-data", metavar="FILE", help="test rows, or a split of the hub's (default: a fifth of --data, by label)"
     )
@@ -97,7 +99,7 @@ def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     devices = find_devices()
     own = _own_profile(console, arguments, devices[0])
-    registry = load_registry(arguments.experiments)
+    registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
     profile = registry.profile(profile_name)
     if arguments.list:
@@ -139,14 +141,18 @@ def _command(arguments: argparse.Namespace) -> int:
 
     for problem in unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")
-    if scored := score_again(folder, plan, finished, own_functions):
+    scored, failures = score_again(folder, plan, finished, own_functions)
+    if scored:
         console.print(f"{scored} finished runs scored again from their logits")
+    for failure in failures:
+        console.print(f"failed: {failure} (what was trained is kept)")
     try:
         outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo)
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
     code = _print_end(console, profile_name, len(plan) - len(to_train), outcome)
+    code = SOME_FAILED if failures else code
     if own is not None:
         finished = _finished(folder, folder.read_all()[0])
         builder = GridBuilder(registry, profile_name, finished, found.inputs, wanted_seeds)
@@ -157,28 +163,33 @@ def _command(arguments: argparse.Namespace) -> int:
 def _own_profile(console: Console, arguments: argparse.Namespace, device: Device) -> str | None:
     """The profile of the user's own data, its entries written; None where none are given."""
     if arguments.data is None:
-        for option in ("test_data", "validation_data", "delimiter", "encoder", "name"):
+        for option in ("test_data", "validation_data", "text_column", "label_column", "delimiter", "encoder", "name"):
             if getattr(arguments, option) is not None:
-                raise UserError(
-                    f"--{option.replace('_', '-')} goes with --data, which names the file of training rows."
-                )
+                raise UserError(f"--{option.replace('_', '-')} goes with --data, the file of training rows.")
         return None
+    if arguments.list:
+        raise UserError("--list says what there is; leave out --data.")
     if arguments.profile is not None:
         raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
     files = own_files(
         arguments.data,
         arguments.validation_data,
         arguments.test_data,
-        arguments.text_column,
-        arguments.label_column,
+        arguments.text_column or "text",
+        arguments.label_column or "label",
         arguments.delimiter,
         places(arguments.data_dir, arguments.encoder_dir).fetched_data,
     )
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
-    name, path = write_own_entries(
-        arguments.experiments, files, arguments.name, encoder, words(arguments.methods) or ()
-    )
+    methods = words(arguments.methods) or ()
+    if arguments.methods is not None and not methods:
+        raise UserError("--methods: at least one name is needed.")
+    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods)
     console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
+    registry = load_registry(arguments.experiments)
+    corpus = load_corpus(name, registry.datasets[name], ())
+    for remark in check_corpus(corpus).remarks():
+        console.print(f"  {remark}")
     return name
 
 

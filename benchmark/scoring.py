@@ -1,12 +1,15 @@
 """From stored logits to the scores of a view: a pure function, without torch."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark import metrics
 from benchmark.calibrators import fit
+from benchmark.errors import UserError
 from benchmark.resampling import resampled_scores
-from benchmark.specs import ViewSpec, identity
+from benchmark.specs import OwnCalibrator, ViewSpec, identity
 from benchmark.store import (
     DataRecord,
     Logits,
@@ -69,6 +72,21 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
         reliability=_reliability(probabilities, labels, predictions),
         resampled=_resampled(view, data, probabilities, labels, predictions) if view.resamples else None,
     )
+
+
+def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tuple[list[ViewRecord], list[str]]:
+    """All views that can be scored, and a sentence for each calibrator of the user's own that failed: what was trained
+    is not lost by it, nor are the other views.
+    """
+    records, failures = [], []
+    for view in views:
+        try:
+            records.append(score(view, logits, data))
+        except UserError as error:
+            if not isinstance(view.calibrator, OwnCalibrator):
+                raise
+            failures.append(str(error))
+    return records, failures
 
 
 def _split(view: ViewSpec, logits: Logits) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

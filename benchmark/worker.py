@@ -19,7 +19,7 @@ from benchmark import own_code
 from benchmark.environment import cpu_name, describe_environment
 from benchmark.errors import UserError
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
-from benchmark.scoring import score
+from benchmark.scoring import score_all
 from benchmark.specs import Declared, identity
 from benchmark.store import (
     SCHEMA_VERSION,
@@ -62,11 +62,12 @@ class Worker:
                 return JobEnded(outcome="already_done", seconds=0.0)
             try:
                 with _output_to(log):
-                    result, logits = self._train(job)
+                    result, logits, failures = self._train(job)
                     self.folder.save(result, logits)
             except Exception as error:
                 return self._failed(job, done, error, log, time.monotonic() - started)
-        return JobEnded(outcome="success", seconds=time.monotonic() - started, summary=_summary(result))
+        seconds, reason = time.monotonic() - started, "; ".join(failures)
+        return JobEnded(outcome="success", seconds=seconds, summary=_summary(result), reason=reason, log=str(log))
 
     def send(self, event: Declared) -> None:
         """Tell the scheduler; where it is gone, end at once: the run has not failed, and nobody waits for it."""
@@ -76,7 +77,8 @@ class Worker:
         except BrokenPipeError:
             os._exit(0)
 
-    def _train(self, job: Job) -> tuple[Result, Logits]:
+    def _train(self, job: Job) -> tuple[Result, Logits, list[str]]:
+        """The result, its logits, and what failed of the user's own calibrators."""
         _reset_peak_memory(self.device)
         data, data_record = self.bench.data(job)
         loaded = self.bench.encoder(job)
@@ -90,6 +92,7 @@ class Worker:
             pieces=job.pieces,
         )
         logits = _logits(trained, data)
+        views, failures = score_all(job.views, logits, data_record)
         result = Result(
             schema_version=SCHEMA_VERSION,
             run_id=identity(job.run),
@@ -98,10 +101,10 @@ class Worker:
             data=data_record,
             encoder=encoder_record(job, loaded),
             training=_training_record(trained, self.device, job.pieces),
-            views=[score(view, logits, data_record) for view in job.views],
+            views=views,
             environment=self._environment(),
         )
-        return result, logits
+        return result, logits, failures
 
     def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
         kind, reason = _in_words(error)

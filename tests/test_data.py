@@ -53,7 +53,8 @@ def test_four_awkward_rows_of_csv_stay_four_texts(tmp_path: Path) -> None:
 
 def test_line_separators_do_not_split_json_lines(tmp_path: Path) -> None:
     rows = ["one\u2028line", "carriage\rreturn", "next\x85line", "plain", "two"]
-    lines = "\n".join(json.dumps({"text": row, "intent": "a"}, ensure_ascii=False) for row in rows)
+    labelled = zip(rows, "abaab", strict=True)
+    lines = "\n".join(json.dumps({"text": row, "intent": label}, ensure_ascii=False) for row, label in labelled)
     write(tmp_path, "train.json", lines + "\n\n")
     write(tmp_path, "test.json", '{"text": "x", "intent": "a"}\n')
     corpus = load_corpus("mine", dataset(format="json_lines", train=["train.json"], test=["test.json"]), [tmp_path])

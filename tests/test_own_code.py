@@ -1,5 +1,6 @@
 """Functions of the user's own: found without being run, part of a run's identity, at work in a training."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from benchmark.calibrators import fit
 from benchmark.errors import UserError
 from benchmark.models.heads import build_head
 from benchmark.registry import Inputs, Subject, load_registry, resolve_run
-from benchmark.specs import OwnCalibrator, OwnHead, identity, readable_name
+from benchmark.specs import OwnCalibrator, OwnHead, OwnTerm, identity, readable_name
+from benchmark.training.objective import Objective
 from tests.conftest import run_module
 
 SOURCE = """
@@ -38,6 +40,22 @@ def no_probabilities(logits, labels):
 
 def no_module(hidden, n_labels, generator):
     return 3
+
+
+def too_wide(hidden, n_labels, generator):
+    return torch.nn.Linear(hidden, n_labels + 1)
+
+
+def nothing(logits, labels, scale):
+    scale * logits.sum()
+
+
+def of_each(logits, labels):
+    return logits.sum(dim=1)
+
+
+def wrong(logits, labels, factor):
+    raise ValueError("cannot be")
 """
 ENTRIES = """
 losses:
@@ -113,14 +131,14 @@ def test_entries_without_functions_keep_their_runs(own: Path, tiny_experiments: 
 )
 def test_mistakes_are_one_sentence_with_their_place(own: Path, old: str, new: str, sentence: str) -> None:
     (own / "parts.yaml").write_text(ENTRIES.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(UserError, match=sentence):
-        load_registry(own.parent)
+    (mistake,) = load_registry(own.parent).left_out.values()
+    assert re.search(sentence, mistake)
 
 
 def test_a_module_that_is_not_python_is_told_by_its_line(own: Path) -> None:
     (own / "parts.py").write_text("def gap(:\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"parts\.py:1: this is not Python"):
-        load_registry(own.parent)
+    (mistake,) = load_registry(own.parent).left_out.values()
+    assert "parts.py:1: this is not Python" in mistake
 
 
 def test_loading_a_registry_runs_nothing_of_it(own: Path) -> None:
@@ -152,6 +170,45 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
     head = OwnHead(kind="own", function="parts:no_module", settings={})
     with pytest.raises(UserError, match="parts:no_module must give a torch module, not int"):
         build_head(head, 4, 2, torch.Generator())
+    head = OwnHead(kind="own", function="parts:too_wide", settings={})
+    with pytest.raises(UserError, match=r"parts:too_wide must give \(B, 2\) logits for \(B, 4\), not \(2, 3\)"):
+        build_head(head, 4, 2, torch.Generator())
+    calibrator = OwnCalibrator(kind="own", function="parts:nothing", settings={"scale": 1.0})
+    with pytest.raises(UserError, match="parts:nothing must give a function from logits to probabilities, not None"):
+        fit(calibrator, logits, labels)
+
+
+@pytest.mark.parametrize(
+    ("function", "settings", "sentence"),
+    [
+        ("nothing", {"scale": 1.0}, "parts:nothing must give a scalar tensor, not NoneType"),
+        ("of_each", {}, r"parts:of_each must give a scalar tensor, not a tensor of shape \(2,\)"),
+        ("wrong", {"factor": 1.0}, "parts:wrong failed: ValueError: cannot be"),
+        ("gap", {"facter": 1.0}, "parts:gap failed: TypeError: .*facter"),
+    ],
+)
+def test_a_loss_that_gives_no_scalar_is_refused(own: Path, function: str, settings: dict, sentence: str) -> None:
+    own_code.look_in(own)
+    term = OwnTerm(term="own", weight=1.0, function=f"parts:{function}", settings=settings)
+    objective = Objective((term,), 2, 1, 1, torch.device("cpu"))
+    with pytest.raises(UserError, match=sentence):
+        objective(torch.zeros(2, 2, requires_grad=True), torch.zeros(2).long())
+
+
+def test_a_calibrator_that_fails_costs_nothing_but_its_own_row(own: Path, tmp_path: Path, cache_dir: Path) -> None:
+    (own / "parts.yaml").write_text(ENTRIES.replace("parts:cooler", "parts:wrong"), encoding="utf-8")
+    options = ["--experiments", own.parent, "--profile", "tiny", "--results-dir", tmp_path / "results"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    for _ in range(2):  # after a training, and from stored logits
+        run = run_module("run", *options, "--table", "mine", "--methods", "mine", "mine_cooler", env=environment)
+        assert run.returncode == 1
+        assert "parts:wrong failed: ValueError: cannot be" in run.stdout
+        assert "Traceback" not in run.stderr
+    assert "0 trained, 0 failed, 1 done before" in run.stdout
+    (own / "parts.yaml").write_text(ENTRIES, encoding="utf-8")
+    mended = run_module("run", *options, "--table", "mine", "--methods", "mine", "mine_cooler", env=environment)
+    assert mended.returncode == 0
+    assert "1 finished runs scored again" in mended.stdout
 
 
 def test_own_methods_are_trained_scored_and_reported(own: Path, tmp_path: Path, cache_dir: Path) -> None:

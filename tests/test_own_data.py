@@ -3,6 +3,7 @@ it.
 """
 
 import json
+import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,6 @@ import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from benchmark.data import load_corpus
 from benchmark.declarations import Dataset
@@ -172,20 +172,56 @@ def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments:
     before = path.read_text(encoding="utf-8")
     write_own_entries(experiments, given, None, SMALL)
     assert path.read_text(encoding="utf-8") == before
-    path.write_text(yaml.safe_dump(yaml.safe_load(before)), encoding="utf-8")
-    with pytest.raises(UserError, match="was not written by this command; choose another --name"):
+    path.write_text(before.replace("epochs: 40", "epochs: 3"), encoding="utf-8")
+    with pytest.raises(UserError, match="is not as this command wrote it: run it by --profile help_desk_2"):
         write_own_entries(experiments, given, None, SMALL)
+    path.write_text(before, encoding="utf-8")
+    other = files(write_csv(tmp_path / "elsewhere" / "Help desk-2.csv", rows(60)))
+    with pytest.raises(
+        UserError, match=r'"help_desk_2" stands for .*Help desk-2\.csv already; choose another by --name'
+    ):
+        write_own_entries(experiments, other, None, SMALL)
 
 
 def test_mistakes_in_own_entries_are_told_with_their_place(experiments: Path, tmp_path: Path) -> None:
     _, path = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace(SMALL, "no_such_encoder"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"own/mine\.yaml:\d+: profiles\.mine\.encoders\.base: there is no encoder"):
-        load_registry(experiments)
-    path.write_text(text.replace("  mine:", "  small:"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"own/mine\.yaml:\d+: profiles\.small: the name is taken by .*profiles\.yaml"):
-        load_registry(experiments)
+    for old, new, sentence in (
+        (SMALL, "no_such_encoder", r"own/mine\.yaml:\d+: profiles\.mine\.encoders\.base: there is no encoder"),
+        ("  mine:", "  small:", r"own/mine\.yaml:\d+: profiles\.small: the name is taken by .*profiles\.yaml"),
+        ("profiles:", "profile:", r"own/mine\.yaml:\d+: profile: unknown key"),
+    ):
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        registry = load_registry(experiments)
+        assert re.search(sentence, registry.left_out[path])
+        assert "mine" not in registry.profiles
+
+
+def test_a_file_with_mistakes_stops_only_itself_and_what_needs_it(experiments: Path, tmp_path: Path) -> None:
+    own = experiments / "own"
+    own.mkdir()
+    (own / "a_needs_z.yaml").write_text(
+        "methods:\n  both: {label: Both, head: flat, loss: [cross_entropy], source: ours}\n", encoding="utf-8"
+    )
+    (own / "b_wrong.yml").write_text("methods: 3\n", encoding="utf-8")
+    (own / "z.yaml").write_text("heads:\n  flat: {kind: linear, dropout: 0.0}\n", encoding="utf-8")
+    registry = load_registry(experiments)
+    assert "both" in registry.methods.methods
+    assert [path.name for path in registry.left_out] == ["b_wrong.yml"]
+    (own / "z.yaml").unlink()
+    registry = load_registry(experiments)
+    assert [path.name for path in registry.left_out] == ["b_wrong.yml", "a_needs_z.yaml"]
+    assert "bert" in registry.methods.methods
+    name, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    assert name in load_registry(experiments).profiles
+
+
+def test_odd_file_names_are_no_hindrance(experiments: Path, tmp_path: Path) -> None:
+    for number, name in enumerate(("a:b.csv", "~tilde.csv", "[x] 'y'.csv", "数据.csv", "x" * 80 + ".csv", "9.csv")):
+        given = files(write_csv(tmp_path / str(number) / name, rows(60)))
+        made, _ = write_own_entries(experiments, given, f"odd{number}", SMALL)
+        assert len(load_corpus(made, load_registry(experiments).datasets[made], []).test) == 12
+    assert write_own_entries(experiments, given, None, SMALL)[0] == "data_9"
 
 
 def test_a_data_set_of_the_hub_is_fetched_once_and_taken_by_its_splits(
@@ -325,6 +361,11 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
 def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
     path = write_csv(tmp_path / "desk.csv", rows(60))
     for options, sentence in (
+        (("--data", path, "--delimiter", ";;"), "--delimiter is one character"),
+        (("--data", path, "--delimiter", ""), "--delimiter is one character"),
+        (("--data", path, "--text-column", "intent", "--label-column", "intent"), "cannot both be the column"),
+        (("--data", path, "--text-column", "utterance", "--label-column", "intent", "--methods", ","), "at least one"),
+        (("--text-column", "utterance"), "--text-column goes with --data"),
         (("--data", path, "--profile", "tiny"), "leave out --profile"),
         (("--test-data", path), "--test-data goes with --data"),
         (("--data", path), 'there is no column "text"'),

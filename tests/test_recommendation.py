@@ -62,8 +62,8 @@ def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:
 
 def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> None:
     results = [
-        scored(registry, "bert", 0.80, 0.40, nll=0.9, brier=0.2, top_label_ece=0.2, adaptive_ece=0.2),
-        scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1),
+        scored(registry, "bert", 0.80, 0.40, nll=0.9, brier=0.2, top_label_ece=0.2, adaptive_ece=0.2, aurc=0.1),
+        scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1, aurc=0.1),
     ]
     found = advice(registry, results)
     assert "By other measures the best differs: Brier BERT (20.00 against 30.00)." in found[0].sentences

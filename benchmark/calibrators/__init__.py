@@ -76,10 +76,12 @@ def fit(spec: Calibrator, logits: ArrayLike, labels: ArrayLike) -> Fitted:
 
 def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array], Array]:
     """The user's function fitted; what it gives must be probabilities."""
-    fitted = own_code.load(spec.function, spec.sha256)(logits, labels, **spec.settings)
+    fitted = own_code.call(spec.function, spec.sha256, logits, labels, **spec.settings)
+    if not callable(fitted):
+        raise UserError(f"{spec.function} must give a function from logits to probabilities, not {fitted!r}.")
 
     def probabilities(scores: Array) -> Array:
-        found = np.asarray(fitted(scores), dtype=np.float64)
+        found: Array = own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
         if found.shape != scores.shape or not (found.min() >= 0 and np.allclose(found.sum(axis=1), 1, atol=1e-6)):
             raise UserError(f"{spec.function} must give probabilities {scores.shape}, each row summing to 1.")
         return found

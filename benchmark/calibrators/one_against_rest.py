@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from benchmark.calibrators.arrays import Array
+from benchmark.metrics import bin_indices
 
 Map = Callable[[Array], Array]  # of a label's probabilities (N,)
 
@@ -46,20 +47,15 @@ def fit_histogram(probabilities: ArrayLike, right: ArrayLike, bins: int) -> Map:
     """Histogram binning: the share of right ones in each of ``bins`` bins of equal width; an empty bin says nothing,
     and a probability in it stays as it is. Source: Zadrozny and Elkan, 2001.
     """
-    index = _bin(np.asarray(probabilities, dtype=np.float64), bins)
+    index = bin_indices(np.asarray(probabilities, dtype=np.float64), bins)
     count = np.bincount(index, minlength=bins)
     hits = np.bincount(index, weights=np.asarray(right, dtype=np.float64), minlength=bins)
 
     def mapped(p: Array) -> Array:
-        here = _bin(p, bins)
+        here = bin_indices(p, bins)
         return np.where(count[here] > 0, hits[here] / np.maximum(count[here], 1), p)
 
     return mapped
-
-
-def _bin(p: Array, bins: int) -> Array:
-    index: Array = np.clip(np.ceil(p * bins).astype(np.int64) - 1, 0, bins - 1)
-    return index
 
 
 def _log_odds_parts(p: Array) -> Array:

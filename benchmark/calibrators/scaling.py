@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
-_LEAST_GAIN = 1e-6  # of an iteration, relative: below it the likelihood of new rows does not change
+_LEAST_GAIN = 1e-7  # of an iteration, relative: below it the likelihood of new rows does not change
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
 

@@ -50,13 +50,13 @@ def read_rows(path: Path, kind: str, text: str, intent: tuple[str, ...], delimit
         for line, record in read(path, (text, *intent), delimiter):
             place = f"{path}:{line}"
             label = "_".join(_as_text(record[column], column, place) for column in intent)
-            if not label.strip("_ "):
+            if not "".join(_as_text(record[column], column, place) for column in intent).strip():
                 raise UserError(f"{place}: this row has no label; give it one or take the row out.")
             yield Row(_as_text(record[text], text, place), label, place)
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8.") from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -69,7 +69,12 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                 raise UserError(f"{path} is empty; a header line is expected.")
             for column in columns:
                 if column not in header:
-                    raise UserError(f'{path}:1: there is no column "{column}"; {nearest(column, header)}')
+                    raise UserError(
+                        f'{path}:1: there is no column "{column}"; {nearest(column, header)} (values are separated '
+                        f"by {json.dumps(delimiter)})"
+                    )
+                if header.count(column) > 1:
+                    raise UserError(f'{path}:1: {header.count(column)} columns are called "{column}"; rename one.')
             last = reader.line_num
             for values in reader:
                 line, last = last + 1, reader.line_num
@@ -91,9 +96,11 @@ def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> I
             if not content.strip():
                 continue
             try:
-                record = json.loads(content)
-            except json.JSONDecodeError as error:
-                raise UserError(f"{path}:{line}: this line is not JSON: {error.msg}.") from None
+                record = json.loads(content, object_pairs_hook=_without_repeats)
+            except RecursionError:
+                raise UserError(f"{path}:{line}: this line is nested too deeply.") from None
+            except ValueError as error:
+                raise UserError(f"{path}:{line}: this line is not JSON: {getattr(error, 'msg', error)}.") from None
             if not isinstance(record, dict):
                 raise UserError(f"{path}:{line}: each line must be a JSON object.")
             for column in columns:
@@ -108,8 +115,8 @@ def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iter
 
     try:
         frame = pd.read_parquet(path)
-    except ArrowInvalid as error:
-        raise UserError(f"{path}: this is not Parquet: {error}.") from None
+    except (ArrowInvalid, ValueError) as error:
+        raise UserError(f"{path}: this is not Parquet: {str(error).splitlines()[0].rstrip('.')}.") from None
     for column in columns:
         if column not in frame.columns:
             raise UserError(f'{path}: there is no column "{column}"; {nearest(column, list(frame.columns))}')
@@ -119,8 +126,20 @@ def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iter
 def _as_text(value: Any, column: str, place: str) -> str:
     """The text of a value; a whole number stands for its digits, anything else would be a guess."""
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f'{place}: "{column}": {value[error.start]!r} is half a character; repair it.') from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     shown = json.dumps(value, default=str)
     raise UserError(f'{place}: "{column}" must be text, not {shown}.')
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f'the key "{repeated}" stands twice')
+    return dict(pairs)

@@ -1,5 +1,6 @@
 """Texts and paths as entries hold them."""
 
+import re
 from pathlib import PurePath
 from typing import Annotated
 
@@ -10,7 +11,8 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 def _stays_below(path: str) -> str:
-    if not path or path.startswith(("/", "~")) or ".." in path.replace("\\", "/").split("/") or ":" in path:
+    parts = path.replace("\\", "/").split("/")
+    if not path or parts[0] in ("", "~") or ".." in parts or re.match(r"[A-Za-z]:$", parts[0]):
         raise PydanticCustomError("below", "a path must be relative and may not leave its folder")
     return path
 

@@ -58,8 +58,18 @@ def build_head(spec: Head, hidden: int, n_labels: int, generator: torch.Generato
     if isinstance(spec, HypersphericalHead):
         return HypersphericalDecoder(spec, hidden, n_labels)
     if isinstance(spec, OwnHead):
-        made = own_code.load(spec.function, spec.sha256)(hidden, n_labels, generator, **spec.settings)
-        if not isinstance(made, nn.Module):
-            raise UserError(f"{spec.function} must give a torch module, not {type(made).__name__}.")
-        return made
+        return _own_head(spec, hidden, n_labels, generator)
     return LinearHead(spec.dropout, hidden, n_labels, generator)
+
+
+def _own_head(spec: OwnHead, hidden: int, n_labels: int, generator: torch.Generator) -> nn.Module:
+    """The user's head; it must give a logit a label."""
+    made = own_code.call(spec.function, spec.sha256, hidden, n_labels, generator, **spec.settings)
+    if not isinstance(made, nn.Module):
+        raise UserError(f"{spec.function} must give a torch module, not {type(made).__name__}.")
+    with torch.no_grad():
+        found = own_code.tried(spec.function, made.eval(), torch.zeros(2, hidden))
+    if not isinstance(found, Tensor) or found.shape != (2, n_labels):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise UserError(f"The head of {spec.function} must give (B, {n_labels}) logits for (B, {hidden}), not {shape}.")
+    return made.train()

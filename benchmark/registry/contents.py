@@ -1,6 +1,7 @@
 """All that ``experiments/`` declares, as one object."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from benchmark.declarations import Claim, Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table, Tolerance
@@ -25,9 +26,12 @@ class Registry:
     paper: dict[str, dict[str, dict[str, dict[str, float]]]]
     claims: dict[str, Claim]
     tolerance: Tolerance
+    left_out: dict[Path, str] = field(default_factory=dict)  # files of own entries with mistakes, and which
 
     def profile(self, name: str) -> Profile:
-        """The profile of that name; UserError with the nearest name if there is none."""
+        """The profile of that name; UserError with the nearest name if there is none, and with what is wrong where it
+        may be in a file that was left out.
+        """
         return _named(self.profiles, name, "profile")
 
     def table(self, name: str) -> Table:

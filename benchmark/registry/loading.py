@@ -1,5 +1,6 @@
 """``experiments/*.yaml`` to a validated registry; every mistake in them is one sentence with file, line and key."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,47 @@ class _PaperFile(Declared):
 def load_registry(folder: Path = EXPERIMENTS) -> Registry:
     """Read and check the registry: its files, and entries of the user's own in ``own/*.yaml`` of the folder.
 
-    Raises UserError holding one sentence for each mistake, a line each: unknown key or name (with the nearest valid
-    one), wrong type, a value out of range, a number that YAML reads as text, a name that is taken.
+    Raises UserError holding one sentence for each mistake in the registry's files, a line each: unknown key or name
+    (with the nearest valid one), wrong type, a value out of range, a number that YAML reads as text. A file of own
+    entries with a mistake, or with a name that is taken, is left out, so that it stops nothing but itself; what is
+    wrong with it stands in ``Registry.left_out``.
     """
     files = {name: _File(folder / f"{name}.yaml", model) for name, model in _MODELS.items()}
-    own = [_File(path, _OwnFile) for path in sorted((folder / OWN).glob("*.yaml"))]
+    own, left_out = [], {}
+    for path in sorted((*(folder / OWN).glob("*.yaml"), *(folder / OWN).glob("*.yml"))):
+        try:
+            own.append(_File(path, _OwnFile))
+        except UserError as error:
+            left_out[path] = str(error)
+    accepted, mistakes = _without_mistakes(folder, files, own)
+    return _assembled(folder, files, accepted, left_out | mistakes)
+
+
+def _without_mistakes(
+    folder: Path, files: dict[str, "_File"], own: list["_File"]
+) -> tuple[list["_File"], dict[Path, str]]:
+    """Those of the own files that can stand beside the registry's and each other, and what is wrong with the others."""
+    if own:
+        with contextlib.suppress(UserError):
+            _assembled(folder, files, own, {})
+            return own, {}
+    accepted: list[_File] = []
+    mistakes: dict[Path, str] = {}
+    pending, before = own, -1
+    while pending and len(accepted) > before:  # again and again, for one may need another's entries
+        before = len(accepted)
+        for file in pending:
+            try:
+                _assembled(folder, files, [*accepted, file], {})
+                accepted.append(file)
+            except UserError as error:
+                mistakes[file.path] = str(error)
+        pending = [file for file in pending if file not in accepted]
+    return accepted, {file.path: mistakes[file.path] for file in pending}
+
+
+def _assembled(folder: Path, files: dict[str, "_File"], own: list["_File"], left_out: dict[Path, str]) -> Registry:
+    """The registry of these files, its names checked against each other."""
 
     def entries(file: str, kind: str) -> dict[str, Any]:
         return _merged(kind, [files[file], *own])
@@ -102,8 +139,8 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
         paper=files["paper"].content.tables,
         claims=claims.claims,
         tolerance=claims.tolerance,
+        left_out=left_out,
     )
-
     mistakes = wrong_references(registry, place)
     if mistakes:
         raise UserError("\n".join(mistakes))

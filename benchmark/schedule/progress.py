@@ -101,6 +101,9 @@ class Display:
             self.outcome.succeeded += 1
             self.estimator.add(self.works[run_id], event.seconds)
             self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
+            if event.reason:
+                self.outcome.failed.append((self.labels[run_id], event))
+                self._say(f"FAILED  a view of {self.labels[run_id]} (the training is kept): {event.reason}")
         elif event.outcome == "already_done":
             self.outcome.already_done += 1
             self._say(f"done    {self.labels[run_id]}: by another scheduler")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmark import own_code
+from benchmark.errors import UserError
 from benchmark.losses import (
     avuc_loss,
     brier_loss,
@@ -276,7 +277,7 @@ def _function(
     if isinstance(spec, CrossEntropyTerm):
         return partial(cross_entropy, smoothing=spec.smoothing)
     if isinstance(spec, OwnTerm):
-        return partial(own_code.load(spec.function, spec.sha256), **spec.settings)
+        return partial(_own_term, spec, own_code.load(spec.function, spec.sha256))
     if isinstance(spec, BrierTerm):
         return brier_loss
     if isinstance(spec, ConfidencePenaltyTerm):
@@ -288,3 +289,11 @@ def _function(
         chosen = partial(gamma_by_probability, until=gamma.until, low=gamma.low, high=gamma.high)
         return lambda logits, labels: focal_loss(logits, labels, chosen(logits, labels))
     return partial(focal_loss, gamma=gamma)
+
+
+def _own_term(spec: OwnTerm, function: Callable[..., Any], logits: Tensor, labels: Tensor) -> Tensor:
+    value = own_code.tried(spec.function, function, logits, labels, **spec.settings)
+    if not isinstance(value, Tensor) or value.ndim:
+        found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UserError(f"{spec.function} must give a scalar tensor, not {found}.")
+    return value
