@@ -22,6 +22,8 @@ _TEST_SHARE, _VALIDATION_SHARE = 0.2, 0.1
 _METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 # The paper's, and calibrators beyond them, which train nothing (Dirichlet's matrix would grow with the labels' square).
 _METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
+_IN_EVERY_FIGURE = {"bert", "ts", "ls", "poscal", "avuc", "hs_rau"}  # figures.yaml has these
+_PANELS = 6
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 # Then the hash of what follows: a file that was changed since is the user's, and is not written over.
@@ -83,6 +85,7 @@ def write_own_entries(
     name: str | None,
     encoder: str,
     methods: Sequence[str] = (),
+    seeds: Sequence[int] = SEEDS,
 ) -> tuple[str, Path]:
     """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name and the file.
     ``methods``: those to compare, the first one the baseline; none for the paper's and the calibrators beyond them.
@@ -100,7 +103,8 @@ def write_own_entries(
         if method not in registry.methods.methods:
             known = list(registry.methods.methods)
             raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
-    entries = own_entries(files, name, encoder, registry.encoders[encoder], (tuple(methods),) if methods else _METHODS)
+    chosen = (tuple(methods),) if methods else _METHODS
+    entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
     _check_written(path, entries["datasets"][name]["source"])
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     before = path.read_text(encoding="utf-8") if path.is_file() else None
@@ -146,7 +150,12 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
 
 
 def own_entries(
-    files: OwnFiles, name: str, encoder: str, declared: Encoder, methods: Sequence[Sequence[str]] = _METHODS
+    files: OwnFiles,
+    name: str,
+    encoder: str,
+    declared: Encoder,
+    methods: Sequence[Sequence[str]] = _METHODS,
+    seeds: Sequence[int] = SEEDS,
 ) -> dict[str, Any]:
     """The entries as plain values, with settings that fit the number and the length of the rows."""
     kind = _format(files)
@@ -178,12 +187,21 @@ def own_entries(
     }
     profile = {
         "description": f"{files.title} with {declared.label}.",
-        "seeds": list(SEEDS),
+        "seeds": list(seeds),
         "datasets": {name: name},
         "encoders": {"base": encoder},
         "training": [_training(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],
     }
-    return {"datasets": {name: dataset}, "tables": {name: table}, "profiles": {name: profile}}
+    compared = [method for group in methods for method in group]
+    beyond = [method for method in compared if method not in _IN_EVERY_FIGURE] or compared
+    figure = {
+        "kind": "reliability",
+        "caption": "Reliability diagrams of the first method and those beyond the paper's.",
+        "dataset": name,
+        "methods": list(dict.fromkeys([compared[0], *beyond]))[:_PANELS],
+    }
+    entries = {"datasets": {name: dataset}, "tables": {name: table}, "profiles": {name: profile}}
+    return entries | {"figures": {f"{name}_more": figure}}
 
 
 def _check_name(registry: Registry, name: str, path: Path) -> None:

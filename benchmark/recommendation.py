@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark.declarations import Metric, Table, TableColumn
+from benchmark.registry import Subject
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
 from benchmark.tables import Cell, GridBuilder, GridRow, difference
@@ -11,6 +12,7 @@ from benchmark.tables import Cell, GridBuilder, GridRow, difference
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _DECIDING = ("f1", "ece")
+_FEW_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         _verdict(chosen, candidates[0]),
         _ties(chosen, allowed),
         _losers(candidates),
+        _few_rows(builder, dataset, baseline.key),
         _by_other_measures(chosen, allowed, [builder.registry.metrics[name] for name in others]),
     ]
     return Recommendation(label, chosen.row.label, tuple(filter(None, sentences)))
@@ -148,3 +151,10 @@ def _by_other_measures(chosen: _Candidate, allowed: Sequence[_Candidate], metric
         if here != there:
             parts.append(f"{metric.label} {best.row.label} ({here} against {there})")
     return f"By other measures the best differs: {', '.join(parts)}." if parts else ""
+
+
+def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:
+    """A caution where so few test rows stand behind it all that one of them moves the numbers."""
+    found = [builder.finder.scored(Subject(dataset, "base", method), seed) for seed in builder.seeds]
+    rows = min((one.data.rows["test"] for one in found if not isinstance(one, str)), default=_FEW_ROWS)
+    return f"Only {rows} test rows stand behind this." if rows < _FEW_ROWS else ""

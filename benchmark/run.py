@@ -30,7 +30,7 @@ from benchmark.estimates import Estimator, Work, duration, work_of
 from benchmark.execution import score_again, train
 from benchmark.inputs import find_inputs, places
 from benchmark.listing import listing
-from benchmark.own_data import own_files, write_own_entries
+from benchmark.own_data import SEEDS, own_files, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
@@ -141,19 +141,15 @@ def _command(arguments: argparse.Namespace) -> int:
 
     for problem in unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")
-    scored, failures = score_again(folder, plan, finished, own_functions)
-    if scored:
-        console.print(f"{scored} finished runs scored again from their logits")
-    for failure in failures:
-        console.print(f"failed: {failure} (what was trained is kept)")
+    all_scored = _score_again(console, folder, plan, finished, own_functions)
     try:
         outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo)
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
     code = _print_end(console, profile_name, len(plan) - len(to_train), outcome)
-    code = SOME_FAILED if failures else code
-    if own is not None:
+    code = code if all_scored else SOME_FAILED
+    if (own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
         finished = _finished(folder, folder.read_all()[0])
         builder = GridBuilder(registry, profile_name, finished, found.inputs, wanted_seeds)
         _report(console, builder, tables, arguments.tables_dir / profile_name)
@@ -184,7 +180,8 @@ def _own_profile(console: Console, arguments: argparse.Namespace, device: Device
     methods = words(arguments.methods) or ()
     if arguments.methods is not None and not methods:
         raise UserError("--methods: at least one name is needed.")
-    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods)
+    chosen = seeds(arguments.seeds, SEEDS)
+    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
     console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
     registry = load_registry(arguments.experiments)
     corpus = load_corpus(name, registry.datasets[name], ())
@@ -200,6 +197,18 @@ def _report(console: Console, builder: GridBuilder, tables: Mapping[str, Table],
         if name.endswith(".md"):
             console.print(f"\n{text.strip()}")
     console.print(f"\nTables, figures and the page (open {folder / 'report.html'} in a browser): {folder}")
+
+
+def _score_again(
+    console: Console, folder: ResultFolder, plan: list[PlannedRun], finished: Finished, own_functions: Path
+) -> bool:
+    """Give finished runs the views that they lack; whether all could be made."""
+    scored, failures = score_again(folder, plan, finished, own_functions)
+    if scored:
+        console.print(f"{scored} finished runs scored again from their logits")
+    for failure in failures:
+        console.print(f"failed: {failure} (what was trained is kept)")
+    return not failures
 
 
 def _finished(folder: ResultFolder, results: list[Result]) -> Finished:
@@ -218,9 +227,9 @@ def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimat
         return "nothing to train"
     seconds = sum(estimator.seconds(works[planned.run_id]) for planned in to_train) / len(slots)
     basis = "as measured here" if estimator.measured else "a rough guess"
-    return (
-        f"{len(to_train)} trainings, about {duration(seconds + estimator.start_seconds)} on {_names(slots)} ({basis})"
-    )
+    time = duration(seconds + estimator.start_seconds)
+    plural = "" if len(to_train) == 1 else "s"
+    return f"{len(to_train)} training{plural}, about {time} on {_names(slots)} ({basis})"
 
 
 def _print_plan(

@@ -40,6 +40,7 @@ def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[
             data_folders=(),
             encoder_folders=(),
             built_encoders=folder,
+            own_code=folder,
             device="cpu",
             threads=slot.threads,
         )

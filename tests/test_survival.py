@@ -174,6 +174,7 @@ def test_a_worker_whose_scheduler_is_gone_leaves_no_failed_run(
         data_folders=where.all_data_folders(),
         encoder_folders=(),
         built_encoders=where.built_encoders,
+        own_code=where.cache,
         device="cpu",
         threads=1,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from benchmark.data.corpus import SPLITS, Corpus
 
 _FEW_TEST_ROWS = 200
+_FEW_VALIDATION_ROWS = 10  # a label
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class CorpusReport:
         found = [f"{what}: {count}" for what, count in counts.items() if count]
         if self.rows["test"] < _FEW_TEST_ROWS:
             found.append(f"only {self.rows['test']} test rows: few differences between methods will rise above noise")
+        if self.rows["validation"] < _FEW_VALIDATION_ROWS * self.labels:
+            found.append(
+                f"only {self.rows['validation']} validation rows of {self.labels} labels to fit a calibrator on"
+            )
         return found
 
 

@@ -70,8 +70,8 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
             for column in columns:
                 if column not in header:
                     raise UserError(
-                        f'{path}:1: there is no column "{column}"; {nearest(column, header)} (values are separated '
-                        f"by {json.dumps(delimiter)})"
+                        f'{path}:1: there is no column "{column}"; {nearest(column, header)} (values are taken to be '
+                        f"separated by {json.dumps(delimiter)}; if they are not, name the delimiter)"
                     )
                 if header.count(column) > 1:
                     raise UserError(f'{path}:1: {header.count(column)} columns are called "{column}"; rename one.')

@@ -79,7 +79,10 @@ class Composer:
             return f"data set {dataset} is not in profile {self.profile_name}"
         if isinstance(figure, NoiseFigure):
             return self._noise(figure, dataset)
-        names = [figure.method] if isinstance(figure, ConfidenceFigure) else figure.methods
+        declared = [figure.method] if isinstance(figure, ConfidenceFigure) else figure.methods
+        names = [name for name in declared if name in self._compared(dataset)]
+        if not names:
+            return f"no table compares its methods on {dataset}"
         all_methods = self.source.methods(dataset, figure.encoder, names)
         found = [item for item in all_methods if item.scored]
         if not found:
@@ -91,6 +94,15 @@ class Composer:
         if isinstance(figure, PerLabelFigure):
             return self._labels(figure, dataset, found, about)
         return self._training(figure, dataset, found, about)
+
+    def _compared(self, dataset: str) -> set[str]:
+        """The methods that any table has a row for where it looks at this data set: of others nothing is missing."""
+        tables = [
+            table
+            for table in self.registry.tables.values()
+            if any(column.dataset == dataset for column in table.columns)
+        ]
+        return {row.method for table in tables for group in table.rows for row in group}
 
     def _reliability(
         self, figure: ConfidenceFigure | ReliabilityFigure, dataset: str, found: list[MethodResults], about: str

@@ -64,7 +64,10 @@ def _lead(judgements: Sequence[Judgement], note: str) -> str:
 
 
 def _rows(judgements: Sequence[Judgement]) -> list[list[str]]:
-    return [[item.says, item.verdict, _ours(item), signed(item.paper, 2), item.why] for item in judgements]
+    return [
+        [item.says, item.verdict if item.tested else "not tested", _ours(item), signed(item.paper, 2), item.why]
+        for item in judgements
+    ]
 
 
 def _ours(item: Judgement) -> str:

@@ -68,7 +68,7 @@ def notes(grid: Grid) -> list[str]:
         varied = "test rows and seeds" if len(grid.seeds) > 1 else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
-            f"discoveries over the {n_leads} leads tested here: F1 and ECE, ties left out)."
+            f"discoveries over the {n_leads} lead{'s' if n_leads > 1 else ''} tested here: F1 and ECE, ties left out)."
         )
     if n_leads and len(grid.seeds) == 1:
         parts.append(ONE_SEED)

@@ -3,10 +3,11 @@ scored.
 """
 
 import math
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
 from benchmark.specs import RunSpec, ViewSpec, identity
 
@@ -15,6 +16,10 @@ SCHEMA_VERSION: Literal[3] = 3
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0)]
+# Held as machine numbers, a quarter of the memory: they are most of a result, and a report holds all results at hand.
+Draws = Annotated[
+    Sequence[NotNegative], AfterValidator(lambda values: array("d", values)), PlainSerializer(list, list[float])
+]
 
 
 class Record(BaseModel):
@@ -112,8 +117,8 @@ class ResampledLabel(Record):
     """The scores of one label on each resample."""
 
     label: Whole
-    f1: list[NotNegative]
-    ece: list[NotNegative]
+    f1: Draws
+    ece: Draws
 
 
 class ResampledScores(Record):
@@ -121,8 +126,8 @@ class ResampledScores(Record):
     resample.
     """
 
-    f1: list[NotNegative]
-    ece: list[NotNegative]
+    f1: Draws
+    ece: Draws
     rare_labels: list[ResampledLabel]  # the rarest first
 
 

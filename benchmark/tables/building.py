@@ -123,7 +123,7 @@ class GridBuilder:
         return _Value(metric.scale * per_label[label], resampled, result.run_id)
 
 
-def _resampled(view: ViewRecord, score: str, label: int | None = None) -> list[float] | None:
+def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequence[float] | None:
     """A score, of one label or of all, on the resamples; None where it was not resampled."""
     if view.resampled is None or score not in {"f1", "ece"}:
         return None
@@ -135,7 +135,7 @@ def _resampled(view: ViewRecord, score: str, label: int | None = None) -> list[f
     return rare.f1 if score == "f1" else rare.ece
 
 
-def _scaled(metric: Metric, values: list[float] | None) -> Array | None:
+def _scaled(metric: Metric, values: Sequence[float] | None) -> Array | None:
     return None if values is None else metric.scale * np.array(values)
 
 
