@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from benchmark.declarations import Method, Table
+from benchmark.declarations import Method, Profile, Table
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, select_tables
 
@@ -20,8 +20,6 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
     tables = select_tables(registry, profile_name, every)
     plan = _plan(registry, profile_name, finished(profile_name), every)
-    encoders = {planned.run.encoder.encoder for planned in plan}
-    roles = {dataset: role for role, dataset in profile.datasets.items()}
     methods = registry.methods.methods
     sections = [
         _section(
@@ -46,6 +44,16 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
                 if name in _methods(tables)
             ],
         ),
+        *_inputs(registry, profile, plan),
+    ]
+    return "\n\n".join(sections)
+
+
+def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) -> list[str]:
+    """Data sets and encoders, each with the trainings done on it."""
+    encoders = {planned.run.encoder.encoder for planned in plan}
+    roles = {dataset: role for role, dataset in profile.datasets.items()}
+    return [
         _section(
             "Data sets (--datasets)",
             ("name", "label", "done", "of", "entry in datasets.yaml"),
@@ -69,7 +77,6 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
             ],
         ),
     ]
-    return "\n\n".join(sections)
 
 
 def _plan(registry: Registry, name: str, finished: Finished, names: Sequence[str] = ("all",)) -> list[PlannedRun]:

@@ -356,6 +356,11 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert "Do the paper" not in page
     second = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "0-1", "--dry-run")
     assert "0 trainings planned, 10 already done" in second.stdout
+    (folder / "recommendation.md").unlink()
+    third = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "0-1")
+    assert "0 trained, 0 failed, 10 done before" in third.stdout
+    assert advice.strip() in third.stdout
+    assert (folder / "recommendation.md").read_text(encoding="utf-8") == advice
 
 
 def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
