@@ -15,11 +15,12 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
     content of its data was, as long as all results agree on it.
     """
-    plans = {name: _plan(registry, name, finished(name)) for name in registry.profiles}
+    known = {name: finished(name) for name in registry.profiles}
+    plans = {name: _plan(registry, name, known[name]) for name in registry.profiles}
     profile = registry.profile(profile_name)
     every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
     tables = select_tables(registry, profile_name, every)
-    plan = _plan(registry, profile_name, finished(profile_name), every)
+    plan = _plan(registry, profile_name, known[profile_name], every)
     methods = registry.methods.methods
     sections = [
         _section(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from scipy.stats import kendalltau, rankdata
 
 from benchmark.declarations import Table, TableColumn, TableRow
+from benchmark.registry import clean_columns
 from benchmark.tables import GridBuilder
 
 AGAINST = "ece"  # the paper's measure, which the others are compared with
@@ -43,13 +44,8 @@ def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]
     """
     tables = list(tables)
     rows = {row.method: row for table in tables for group in table.rows for row in group if row.encoder == "base"}
-    datasets = {
-        column.dataset: None
-        for table in tables
-        for column in table.columns
-        if column.dataset is not None and not column.corruption and not column.rarest
-    }
-    found = [_rank(builder, dataset, tuple(rows.values())) for dataset in datasets]
+    datasets = dict.fromkeys(column.dataset for table in tables for column in clean_columns(table, set()))
+    found = [_rank(builder, dataset, tuple(rows.values())) for dataset in datasets if dataset is not None]
     return [ranking for ranking in found if ranking is not None]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark.declarations import Metric, Table, TableColumn
-from benchmark.registry import Subject
+from benchmark.registry import Subject, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
 from benchmark.tables import Cell, GridBuilder, GridRow, difference
@@ -53,11 +53,11 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
     which fewer than two methods have results is left out.
     """
     found = []
-    for column in table.columns:
-        if column.dataset is not None and not column.corruption and not column.rarest:
-            advice = _advise(builder, table, column.dataset)
-            if advice is not None:
-                found.append(advice)
+    for column in clean_columns(table, set()):
+        assert column.dataset is not None, "a clean column looks at a data set"
+        advice = _advise(builder, table, column.dataset)
+        if advice is not None:
+            found.append(advice)
     return found
 
 

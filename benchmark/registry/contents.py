@@ -29,9 +29,7 @@ class Registry:
     left_out: dict[Path, str] = field(default_factory=dict)  # files of own entries with mistakes, and which
 
     def profile(self, name: str) -> Profile:
-        """The profile of that name; UserError with the nearest name if there is none, and with what is wrong where it
-        may be in a file that was left out.
-        """
+        """The profile of that name; UserError with the nearest name if there is none."""
         return _named(self.profiles, name, "profile")
 
     def table(self, name: str) -> Table:
