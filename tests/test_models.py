@@ -244,6 +244,23 @@ def test_padded_pieces_give_the_same_vectors_and_gradients(architecture: str, fo
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-3)
 
 
+def test_the_last_layer_at_cls_has_its_dropout() -> None:
+    """Attention, its output and the layer's output are each dropped from at their own rates, in training only."""
+    encoder = family("xlm-roberta")
+    layer = encoder.transformer.encoder.layer[-1]
+    data = TokenisedTexts(np.arange(5, 17, dtype=np.int32), np.array([0, 5, 12]), np.zeros(2, np.int64), None)
+    places = {"attention": layer.attention.self, "its output": layer.attention.output, "output": layer.output}
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    exact = encode(encoder, data, np.arange(2), packed=True)
+    for name, place in places.items():
+        place.dropout.p = 0.5
+        assert torch.equal(encode(encoder.eval(), data, np.arange(2), packed=True), exact), name
+        assert not torch.allclose(encode(encoder.train(), data, np.arange(2), packed=True), exact, atol=1e-3), name
+        place.dropout.p = 0.0
+
+
 def family(name: str) -> TextEncoder:
     """A small random encoder of a family that is not built, two layers."""
     from transformers import AutoModel, CamembertConfig, DistilBertConfig, MPNetConfig, XLMRobertaConfig

@@ -20,6 +20,7 @@ from transformers.utils import logging as transformers_logging
 
 from benchmark.declarations import Encoder, PretrainedSource
 from benchmark.errors import UserError
+from benchmark.models.at_cls import BUILT_LIKE_BERT, encode_at_cls
 from benchmark.models.rows import LaidOut, Rows, TokenisedTexts
 
 # Families that take positions and a block mask, with the number their positions start at relative to the padding id
@@ -61,6 +62,7 @@ class TextEncoder(nn.Module):
         self.packed = kind in _BLOCK_MASKED | _BLOCK_MASKED_AFTER_PADDING | _PERMUTATION_MASKED
         self._permutation = kind in _PERMUTATION_MASKED
         self._first_position = self.padding + 1 if kind in _BLOCK_MASKED_AFTER_PADDING else 0
+        self._at_cls = kind in BUILT_LIKE_BERT
 
     def forward(self, texts: TextsOnDevice, batch: LaidOut) -> Tensor:
         """Encoded vectors (B, H) in float32, in the order of the batch."""
@@ -80,7 +82,10 @@ class TextEncoder(nn.Module):
             inputs["perm_mask"] = (~same_text).float()
         elif self.packed:
             inputs["position_ids"] = rows.positions.long() + self._first_position
-            inputs["attention_mask"] = _additive(same_text[:, None])
+            allowed = _additive(same_text[:, None])
+            if self._at_cls:
+                return encode_at_cls(self.transformer, inputs, allowed, rows).float()
+            inputs["attention_mask"] = allowed
         else:
             inputs["attention_mask"] = (rows.texts > 0).long()
         hidden: Tensor = self.transformer(**inputs).last_hidden_state

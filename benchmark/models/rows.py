@@ -1,6 +1,6 @@
 """Texts laid out in rows, so that an encoder computes (nearly) no padding."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -37,23 +37,23 @@ class TokenisedTexts:
 class Rows:
     """R rows of W slots. ``source`` points into the flat tokens (one past their end for an empty slot), ``positions``
     counts within a text, ``texts`` numbers the texts of a row from 1 (0: empty slot); each has shape (R, W). ``cls``
-    (b,) points into the R * W slots.
+    (b,) points into the R * W slots. The same by row: ``queries`` (R, Q) are the slots of a row's [CLS], slot 0 where a
+    row has fewer than Q texts, and ``wanted`` (b,) points into those R * Q.
     """
 
     source: Tensor
     positions: Tensor
     texts: Tensor
     cls: Tensor
+    queries: Tensor
+    wanted: Tensor
 
     def to(self, device: torch.device) -> "Rows":
         """The same rows on a device, copied without waiting for it."""
         if device.type == "cpu":
             return self
-        moved = (
-            part.pin_memory().to(device, non_blocking=True)
-            for part in (self.source, self.positions, self.texts, self.cls)
-        )
-        return Rows(*moved)
+        parts = (getattr(self, part.name) for part in fields(self))
+        return Rows(*(part.pin_memory().to(device, non_blocking=True) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,14 @@ def _fill(
     positions, numbers = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     source.reshape(-1)[slots] = np.repeat(texts.starts[batch], lengths) + within
     positions.reshape(-1)[slots] = within
-    numbers.reshape(-1)[slots] = np.repeat(_number_in_row(row, offset), lengths)
-    cls = torch.from_numpy(base + texts.cls_offsets[batch])
-    return Rows(torch.from_numpy(source), torch.from_numpy(positions), torch.from_numpy(numbers), cls)
+    number = _number_in_row(row, offset)
+    numbers.reshape(-1)[slots] = np.repeat(number, lengths)
+    cls = base + texts.cls_offsets[batch]
+    n_queries = int(number.max())
+    queries = np.zeros((shape[0], n_queries), np.int32)
+    wanted = row * n_queries + number - 1
+    queries.reshape(-1)[wanted] = cls - row * width
+    return Rows(*(torch.from_numpy(part) for part in (source, positions, numbers, cls, queries, wanted)))
 
 
 def _number_in_row(row: NDArray[np.int64], offset: NDArray[np.int64]) -> NDArray[np.int64]:
