@@ -24,6 +24,7 @@ from benchmark.models import (
     load_tokenizer,
     tokenise,
 )
+from benchmark.models.dropout import dropout
 from benchmark.models.rows import best_fit
 from benchmark.pseudo_words import pseudo_words
 from benchmark.specs import HypersphericalHead, LinearHead
@@ -259,6 +260,50 @@ def test_the_last_layer_at_cls_has_its_dropout() -> None:
         assert torch.equal(encode(encoder.eval(), data, np.arange(2), packed=True), exact), name
         assert not torch.allclose(encode(encoder.train(), data, np.arange(2), packed=True), exact, atol=1e-3), name
         place.dropout.p = 0.0
+
+
+@pytest.mark.parametrize("architecture", ["bert", "electra", "roberta"])
+def test_training_computes_what_evaluation_does(architecture: str, folders: dict[str, Path]) -> None:
+    """With a rate so small that nothing is dropped the way of training gives the vectors and gradients of the other."""
+    encoder = load_encoder(built(architecture), folders[architecture])
+    data = tokenise(load_tokenizer(built(architecture), folders[architecture]), texts(20), 64)
+    results = []
+    for rate in (1e-9, 0.0):
+        for module in encoder.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = rate
+        encoder.train(rate > 0).zero_grad()
+        vectors = encode(encoder, data, np.arange(20), packed=True)
+        (vectors * torch.linspace(-1, 1, vectors.numel()).reshape(vectors.shape)).sum().backward()
+        results.append([vectors.detach(), *(p.grad.clone() for p in encoder.parameters() if p.grad is not None)])
+    for trained, evaluated in zip(*results, strict=True):
+        torch.testing.assert_close(trained, evaluated, atol=2e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_drops_its_share_and_keeps_the_mean(rate: float, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    states = torch.ones(1001, 403, dtype=dtype, requires_grad=True)  # not a multiple of four entries
+    dropped = dropout(states, rate, training=True)
+    kept = (dropped > 0).float()
+    spread = (rate * (1 - rate) / kept.numel()) ** 0.5
+    assert kept.mean().item() == pytest.approx(1 - rate, abs=4 * spread)
+    assert dropped.detach().unique().tolist() == pytest.approx([0.0, 1 / (1 - rate)], rel=5e-3)
+    for apart in range(1, 9):  # entries that share one drawn number, and others
+        flat = kept.flatten() - kept.mean()
+        assert abs((flat[:-apart] * flat[apart:]).mean().item()) < 5 * spread * (rate * (1 - rate)) ** 0.5, apart
+    dropped.sum().backward()
+    assert torch.equal(states.grad, dropped.detach())
+    torch.manual_seed(0)
+    assert torch.equal(dropout(states, rate, training=True), dropped)
+
+
+def test_dropout_of_nothing_and_of_everything() -> None:
+    states = torch.randn(5, 3)
+    assert torch.equal(dropout(states, 0.0, training=True), states)
+    assert torch.equal(dropout(states, 0.7, training=False), states)
+    assert torch.equal(dropout(states, 1.0, training=True), torch.zeros(5, 3))
 
 
 def family(name: str) -> TextEncoder:

@@ -20,7 +20,7 @@ from transformers.utils import logging as transformers_logging
 
 from benchmark.declarations import Encoder, PretrainedSource
 from benchmark.errors import UserError
-from benchmark.models.at_cls import BUILT_LIKE_BERT, encode_at_cls
+from benchmark.models.bert_layers import BUILT_LIKE_BERT, encode_at_cls
 from benchmark.models.rows import LaidOut, Rows, TokenisedTexts
 
 # Families that take positions and a block mask, with the number their positions start at relative to the padding id
