@@ -17,7 +17,7 @@ from benchmark.registry import (
     resolve_view,
     table_subjects,
 )
-from benchmark.specs import RunSpec, ViewSpec, identity, recipe_identity
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity, recipe_identity
 from benchmark.store import Result
 
 Action = Literal["train", "score", "skip"]
@@ -137,6 +137,8 @@ def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo:
     missing = result.unscored(views)
     if not missing:
         return "skip", "done"
+    if len(result.scorable(missing)) < len(missing):
+        return "train", "passes with dropout are asked for, which only a training makes"
     if result.run_id in finished.with_logits:
         return "score", f"{len(missing)} of {len(views)} views not scored yet"
     return "train", "another scoring is asked for, and its logits are not here"
@@ -151,11 +153,17 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
     views = [
         resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
         for name in methods
-        if name in asked and composition(registry, name) == own
+        if name in asked and composition(registry, name) == own and not _is_ensemble(registry, name)
     ]
-    plain = views[0].model_copy(update={"calibrator": None})
+    plain = resolve_view(registry, subject).model_copy(update={"calibrator": None})
     validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})
     return tuple(dict.fromkeys([plain, validation, *views]))
+
+
+def _is_ensemble(registry: Registry, method: str) -> bool:
+    """Whether the method's views are of several runs, and so of no job."""
+    posthoc = registry.methods.methods[method].posthoc
+    return posthoc is not None and isinstance(registry.methods.calibrators[posthoc], DeepEnsemble)
 
 
 def _offered(registry: Registry, profile_name: str, subject: Subject) -> bool:

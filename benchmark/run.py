@@ -24,6 +24,7 @@ from benchmark.commandline import (
 )
 from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Table
+from benchmark.ensembles import Ensemble, ensembles, score_ensembles
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
@@ -149,6 +150,7 @@ def _command(arguments: argparse.Namespace) -> int:
         return SOME_FAILED
     code = _print_end(console, profile_name, len(plan) - len(to_train), outcome)
     code = code if all_scored else SOME_FAILED
+    _score_ensembles(console, folder, list(ensembles(registry, profile_name, tables, wanted_seeds, found.inputs)))
     if (own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
         finished = _finished(folder, folder.read_all()[0])
         builder = GridBuilder(registry, profile_name, finished, found.inputs, wanted_seeds)
@@ -209,6 +211,16 @@ def _score_again(
     for failure in failures:
         console.print(f"failed: {failure} (what was trained is kept)")
     return not failures
+
+
+def _score_ensembles(console: Console, folder: ResultFolder, wanted: list[Ensemble]) -> None:
+    if not wanted:
+        return
+    scored, lacking = score_ensembles(folder, wanted, _finished(folder, folder.read_all()[0]))
+    if scored:
+        console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
+    for path in dict.fromkeys(str(folder.path(result.run)) for result in lacking):
+        console.print(f"{path}: its logits are not here, so no ensemble has it; --redo trains it again")
 
 
 def _finished(folder: ResultFolder, results: list[Result]) -> Finished:

@@ -9,7 +9,7 @@ from benchmark import metrics
 from benchmark.calibrators import fit
 from benchmark.errors import UserError
 from benchmark.resampling import resampled_scores
-from benchmark.specs import OwnCalibrator, ViewSpec, identity
+from benchmark.specs import DeepEnsemble, McDropout, OwnCalibrator, ViewSpec, identity
 from benchmark.store import (
     DataRecord,
     Logits,
@@ -29,11 +29,13 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
 
     A calibrator is fitted on the validation logits only. Under none, and under a temperature, predictions are the arg
     max of the raw logits, so that accuracy, precision, recall and F1 are exactly the same; other calibrators may move
-    it.
+    it. Passes with dropout are taken from the stored ones; the logits of an ensemble are those of the whole ensemble.
     """
     raw, labels = _split(view, logits)
     calibrator = None
-    if view.calibrator is not None:
+    if isinstance(view.calibrator, McDropout):
+        raw = logits.mc_dropout[view.calibrator.passes]
+    elif view.calibrator is not None and not isinstance(view.calibrator, DeepEnsemble):
         calibrator = fit(view.calibrator, logits.validation_logits, logits.validation_labels)
     scores = raw.astype(np.float64)
     probabilities = metrics.softmax(scores) if calibrator is None else calibrator.probabilities(scores)

@@ -20,7 +20,7 @@ from benchmark.environment import cpu_name, describe_environment
 from benchmark.errors import UserError
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
 from benchmark.scoring import score_all
-from benchmark.specs import Declared, identity
+from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
     SCHEMA_VERSION,
     EnvironmentRecord,
@@ -90,6 +90,7 @@ class Worker:
             self.device,
             on_epoch=lambda done, seconds: self.send(EpochDone(done=done, of=n_epochs, seconds=seconds)),
             pieces=job.pieces,
+            mc_dropout={view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)},
         )
         logits = _logits(trained, data)
         views, failures = score_all(job.views, logits, data_record)
@@ -131,7 +132,8 @@ class Worker:
 
 
 def _logits(trained: Trained, data: TrainingData) -> Logits:
-    return Logits(trained.validation_logits, data.validation.labels, trained.test_logits, data.test.labels)
+    validation, test = data.validation.labels, data.test.labels
+    return Logits(trained.validation_logits, validation, trained.test_logits, test, trained.mc_dropout)
 
 
 def _training_record(trained: Trained, device: torch.device, pieces: int) -> TrainingRecord:

@@ -29,6 +29,7 @@ FLOORS = {
     "registry": 3,
     "store": 3,
     "environment": 4,
+    "ensembles": 5,
     "estimates": 4,
     "inputs": 4,
     "plan": 4,

@@ -14,6 +14,7 @@ from benchmark.losses import (
     cross_entropy,
     focal_loss,
     gamma_by_probability,
+    mixup_cross_entropy,
     mmce_loss,
     poscal_loss,
     predictive_entropy,
@@ -251,7 +252,33 @@ BEYOND = {
     "brier": brier_loss,
     "confidence penalty": lambda logits, labels: confidence_penalty(logits),
     "mmce": lambda logits, labels: mmce_loss(logits, labels, 0.2),
+    "mixup": lambda logits, labels: mixup_cross_entropy(logits, labels, torch.arange(len(labels)).flip(0), 0.3),
 }
+
+
+def test_mixup_is_cross_entropy_of_mixed_vectors_with_mixed_labels() -> None:
+    """Against torch's cross-entropy with label shares, through a linear head on explicitly mixed encoded vectors."""
+    generator = torch.Generator().manual_seed(4)
+    encoded, labels = torch.randn(9, 5, generator=generator), torch.randint(0, 4, (9,), generator=generator)
+    partners, share = torch.randperm(9, generator=generator), 0.35
+    head = torch.nn.Linear(5, 4)
+    one_hot = torch.nn.functional.one_hot(labels, 4).float()
+    mixed = head(share * encoded + (1 - share) * encoded[partners])
+    expected = torch.nn.functional.cross_entropy(mixed, share * one_hot + (1 - share) * one_hot[partners])
+    found = mixup_cross_entropy(head(encoded), labels, partners, share)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_mixup_by_hand() -> None:
+    logits, labels = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1])
+    # mixed: [1.5, 0] and [0.5, 0]; at a lead of d the first label costs log(1 + exp(-d)), the other d more
+    first, second = math.log1p(math.exp(-1.5)), math.log1p(math.exp(-0.5))
+    expected = (first + 0.25 * 1.5 + second + 0.75 * 0.5) / 2
+    found = mixup_cross_entropy(logits, labels, torch.tensor([1, 0]), 0.75)
+    assert found.item() == pytest.approx(expected, abs=1e-6)
+    assert mixup_cross_entropy(logits, labels, torch.tensor([1, 0]), 1.0).item() == pytest.approx(
+        cross_entropy(logits, labels).item()
+    )
 
 
 @pytest.mark.parametrize("loss", BEYOND.values(), ids=BEYOND)

@@ -190,7 +190,7 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
 def test_a_loss_that_gives_no_scalar_is_refused(own: Path, function: str, settings: dict, sentence: str) -> None:
     own_code.look_in(own)
     term = OwnTerm(term="own", weight=1.0, function=f"parts:{function}", settings=settings)
-    objective = Objective((term,), 2, 1, 1, torch.device("cpu"))
+    objective = Objective((term,), 2, 1, 1, torch.device("cpu"), 0)
     with pytest.raises(UserError, match=sentence):
         objective(torch.zeros(2, 2, requires_grad=True), torch.zeros(2).long())
 

@@ -67,6 +67,7 @@ MISTAKES = [
     ("methods", "bins: 20", "bins: 20.5", r"losses\.poscal\.bins: input should be a valid integer"),
     ("methods", "dropout: 0.1", "dropout: yes", r"heads\.linear\.dropout: input should be a valid number, not True\.$"),
     ("methods", "kind: linear", "kind: linaer", r"heads\.linear.*'linaer'.*'linear', 'hyperspherical'"),
+    ("methods", "head: linear\n    loss: [mixup]", "head: hyperspherical\n    loss: [mixup]", r"methods\.mixup\.head: mixup needs a head of the kind linear, not hyperspherical\.$"),
     ("profiles", "learning_rate: 4.0e-5", "learning_rate: 4e-5", r"profiles\.paper\.training\.1\.learning_rate: YAML reads 4e-5 as text.*write 4\.0e-5\.$"),
     ("profiles", "epsilon: 1.0e-8", "epsilon: 1E8", r"epsilon: YAML reads 1E8 as text.*write 1\.0e\+8\.$"),
     ("profiles", "seeds: [0, 1, 2, 3, 4]", "seeds: [0, -1]", r"profiles\.paper\.seeds\.1: input should be greater than or equal to 0"),

@@ -100,7 +100,7 @@ def test_methods_have_runs_of_their_own_except_for_calibrators(registry: Registr
     same = {(a, b) for a in names for b in names if a < b and runs[a] == runs[b]}
     posthoc = {name for name, method in registry.methods.methods.items() if method.posthoc is not None}
     assert {name for pair in same for name in pair} == {"bert"} | posthoc
-    assert posthoc == {"ts", "vector", "dirichlet", "beta", "isotonic", "histogram"}
+    assert posthoc == {"ts", "vector", "dirichlet", "beta", "isotonic", "histogram", "mc_dropout", "deep_ensemble"}
 
 
 def test_identity_survives_a_round_trip(run: RunSpec) -> None:

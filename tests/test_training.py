@@ -10,10 +10,12 @@ import torch
 
 from benchmark.data import load_corpus
 from benchmark.losses import cross_entropy
+from benchmark.metrics import softmax
 from benchmark.models import TextEncoder, build_encoder, build_head, load_encoder, load_tokenizer, tokenise
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, load_registry, resolve_run
 from benchmark.specs import (
     CrossEntropyTerm,
+    MixupTerm,
     PoscalTerm,
     RunSpec,
     StartByEntropy,
@@ -78,7 +80,7 @@ def epochs(objective: Objective, entropies: list[float]) -> list[dict]:
 
 
 def test_rau_joins_when_the_mean_entropy_has_come_down_and_takes_it_as_threshold() -> None:
-    objective = Objective((plain(), rau()), 4, 20, 1, CPU)
+    objective = Objective((plain(), rau()), 4, 20, 1, CPU, 0)
     events = epochs(objective, [1.3, 1.1, 0.8, 0.5, 0.4])
     assert [bool(event) for event in events] == [False, False, True, False, False]
     assert events[2]["rau"]["after_epochs"] == 3
@@ -86,37 +88,37 @@ def test_rau_joins_when_the_mean_entropy_has_come_down_and_takes_it_as_threshold
 
 
 def test_an_entropy_that_never_comes_down_joins_at_half_with_a_clipped_threshold() -> None:
-    events = epochs(Objective((plain(), rau()), 4, 6, 1, CPU), [1.38] * 6)
+    events = epochs(Objective((plain(), rau()), 4, 6, 1, CPU, 0), [1.38] * 6)
     assert [bool(event) for event in events] == [False, False, True, False, False, False]
     assert events[2]["rau"]["threshold"] == 1.0
 
 
 def test_at_least_one_epoch_comes_first() -> None:
-    events = epochs(Objective((plain(), rau()), 4, 10, 1, CPU), [0.1, 0.1])
+    events = epochs(Objective((plain(), rau()), 4, 10, 1, CPU, 0), [0.1, 0.1])
     assert events[0]["rau"]["after_epochs"] == 1
     late = rau(start=StartByEntropy(until_entropy=1.0, at_least_epochs=2, at_most_share=0.5))
-    assert not epochs(Objective((plain(), late), 4, 10, 1, CPU), [0.1, 0.1])[0]
+    assert not epochs(Objective((plain(), late), 4, 10, 1, CPU, 0), [0.1, 0.1])[0]
 
 
 @pytest.mark.parametrize("n_epochs", [1, 2, 3])
 def test_short_trainings_still_have_an_initial_epoch(n_epochs: int) -> None:
-    events = epochs(Objective((plain(), rau()), 4, n_epochs, 1, CPU), [1.3] * n_epochs)
+    events = epochs(Objective((plain(), rau()), 4, n_epochs, 1, CPU, 0), [1.3] * n_epochs)
     joined = [index for index, event in enumerate(events, start=1) if event]
     assert joined == ([1] if n_epochs > 1 else [])
 
 
 def test_a_fixed_start_and_a_fixed_threshold() -> None:
     term = rau(start=StartByEpoch(after_epochs=2), threshold=0.4)
-    events = epochs(Objective((plain(), term), 4, 10, 1, CPU), [0.1, 0.1, 0.1])
+    events = epochs(Objective((plain(), term), 4, 10, 1, CPU, 0), [0.1, 0.1, 0.1])
     assert [event.get("rau") for event in events] == [None, {"after_epochs": 2, "threshold": pytest.approx(0.4)}, None]
-    at_once = Objective((plain(), rau(start=StartByEpoch(after_epochs=0), threshold=0.4)), 4, 10, 1, CPU)
+    at_once = Objective((plain(), rau(start=StartByEpoch(after_epochs=0), threshold=0.4)), 4, 10, 1, CPU, 0)
     logits = logits_of_entropy(0.2)
     joined = float(at_once(logits, torch.ones(8, dtype=torch.long)))
     assert joined > float(cross_entropy(logits, torch.ones(8, dtype=torch.long)))
 
 
 def test_before_it_joins_a_term_adds_nothing() -> None:
-    objective = Objective((plain(), rau(), poscal()), 4, 10, 1, CPU)
+    objective = Objective((plain(), rau(), poscal()), 4, 10, 1, CPU, 0)
     logits, labels = logits_of_entropy(1.2), torch.ones(8, dtype=torch.long)
     assert float(objective(logits, labels)) == pytest.approx(float(cross_entropy(logits, labels)))
     record = objective.after_epoch()
@@ -127,7 +129,7 @@ def test_before_it_joins_a_term_adds_nothing() -> None:
 
 
 def test_the_table_holds_shares_of_labels_by_bin_since_the_last_update() -> None:
-    objective = Objective((plain(), poscal()), 2, 5, 1, CPU)
+    objective = Objective((plain(), poscal()), 2, 5, 1, CPU, 0)
     p = torch.tensor([[0.95, 0.05], [0.92, 0.08], [0.55, 0.45], [0.05, 0.95]])
     labels = torch.tensor([0, 1, 0, 1])
     objective(p.log(), labels)
@@ -146,7 +148,7 @@ def test_the_table_holds_shares_of_labels_by_bin_since_the_last_update() -> None
 
 
 def test_the_published_reading_of_an_empty_bin_is_a_share_of_zero() -> None:
-    objective = Objective((plain(), poscal(empty_bin="zero")), 2, 5, 1, CPU)
+    objective = Objective((plain(), poscal(empty_bin="zero")), 2, 5, 1, CPU, 0)
     objective.after_step(torch.tensor([[0.95, 0.05]]).log(), torch.tensor([0]), 0)
     assert objective.terms[1].table[7].tolist() == [0.0, 0.0]
 
@@ -155,13 +157,13 @@ def test_the_published_reading_of_an_empty_bin_is_a_share_of_zero() -> None:
     ("updates", "steps", "expected"), [(1, 7, [6]), (3, 7, [1, 3, 6]), (5, 5, [0, 1, 2, 3, 4]), (5, 2, [0, 1])]
 )
 def test_updates_are_spread_over_the_epoch_and_one_ends_it(updates: int, steps: int, expected: list[int]) -> None:
-    objective = Objective((poscal(updates_per_epoch=updates),), 2, 5, steps, CPU)
+    objective = Objective((poscal(updates_per_epoch=updates),), 2, 5, steps, CPU, 0)
     assert sorted(objective.terms[0].update_after) == expected
 
 
 def test_a_late_posterior_term_keeps_its_table_ready() -> None:
     term = poscal(start=StartByEpoch(after_epochs=2))
-    objective = Objective((plain(), term), 4, 5, 1, CPU)
+    objective = Objective((plain(), term), 4, 5, 1, CPU, 0)
     events = epochs(objective, [0.5, 0.5, 0.5])
     assert events[1] == {"poscal": {"after_epochs": 2}}
     assert objective.terms[1].table is not None
@@ -171,7 +173,7 @@ def test_a_late_posterior_term_keeps_its_table_ready() -> None:
 
 
 def test_epoch_records_are_means_over_samples_not_over_batches() -> None:
-    objective = Objective((plain(),), 3, 5, 2, CPU)
+    objective = Objective((plain(),), 3, 5, 2, CPU, 0)
     generator = torch.Generator().manual_seed(0)
     logits, labels = torch.randn(7, 3, generator=generator), torch.randint(0, 3, (7,), generator=generator)
     for part in (slice(0, 5), slice(5, 7)):
@@ -183,7 +185,7 @@ def test_epoch_records_are_means_over_samples_not_over_batches() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_ends_the_run_in_words(bad: float) -> None:
-    objective = Objective((plain(),), 3, 5, 1, CPU)
+    objective = Objective((plain(),), 3, 5, 1, CPU, 0)
     objective(torch.tensor([[bad, 0.0, 0.0]]), torch.tensor([1]))
     with pytest.raises(Diverged, match="not finite in epoch 1"):
         objective.after_epoch()
@@ -265,6 +267,23 @@ def test_methods_differ_and_learn(bench: Bench) -> None:
     assert min(accuracies[method] for method in ("bert", "ls", "hs_rau")) > 0.6
 
 
+def test_passes_with_dropout_are_averaged_and_change_nothing_else(bench: Bench) -> None:
+    run = bench.run("bert", epochs=4, learning_rate=1e-2)
+    data, encoder, _ = bench.inputs(run)
+    plain, several = bench.train(run), train(run, data, encoder, CPU, mc_dropout=(3, 40))
+    np.testing.assert_array_equal(several.test_logits, plain.test_logits)
+    once = softmax(plain.test_logits)
+    for passes, found in several.mc_dropout.items():
+        probabilities = np.exp(found.astype(float))
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+        assert np.abs(probabilities - once).max() > 1e-3, passes
+    few, many = (np.exp(several.mc_dropout[passes]) for passes in (3, 40))
+    assert np.abs(many - once).mean() < np.abs(few - once).mean()
+    run = without_dropout(run, encoder)
+    exact = train(run, data, encoder, CPU, mc_dropout=(2,))
+    np.testing.assert_allclose(np.exp(exact.mc_dropout[2]), softmax(exact.test_logits), atol=1e-5)
+
+
 def test_a_run_that_diverges_says_so(bench: Bench) -> None:
     with pytest.raises(Diverged):
         bench.train(bench.run("bert", learning_rate=1e30, max_gradient_norm=None))
@@ -343,7 +362,7 @@ def plain_loop(
     optimiser = torch.optim.AdamW(decayed, settings.learning_rate, settings.betas, settings.epsilon, foreach=False)
     steps = -(-len(data.train.labels) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / (steps * settings.epochs))
-    objective = Objective(run.loss, data.n_labels, settings.epochs, steps, CPU)
+    objective = Objective(run.loss, data.n_labels, settings.epochs, steps, CPU, 0)
     order = np.random.default_rng(sub_seed(run.seed, "order"))
     for _ in range(settings.epochs):
         for step, batch in enumerate(np.split(order.permutation(len(texts)), range(20, len(texts), 20))):
@@ -400,7 +419,7 @@ class Linear(torch.nn.Module):
 def gradients(terms: tuple, pieces: int, dropout: float = 0.0) -> tuple[torch.Tensor, torch.Tensor]:
     model = Linear(dropout)
     labels = torch.randint(0, 4, (40,), generator=torch.Generator().manual_seed(1))
-    objective = Objective(terms, 4, 10, 1, CPU)
+    objective = Objective(terms, 4, 10, 1, CPU, 0)
     warm_up = model(np.arange(40)).detach()
     objective.after_step(warm_up, labels, 0)  # so that PosCal has a table
     torch.manual_seed(3)
@@ -414,6 +433,17 @@ WHOLE_BATCH = {
     "avuc": (plain(), rau(term="avuc", start=StartByEpoch(after_epochs=0), threshold=0.6)),
     "poscal": (plain(), poscal()),
 }
+
+
+def test_mixup_mixes_anew_in_each_batch_and_follows_the_seed() -> None:
+    term = MixupTerm(term="mixup", weight=1.0, alpha=0.4)
+    logits, labels = torch.randn(12, 4), torch.arange(12) % 4
+    values = []
+    for seed in (0, 0, 1):
+        objective = Objective((term,), 4, 1, 3, CPU, seed)
+        values.append([objective(logits, labels).item() for _ in range(3)])
+    assert values[0] == values[1]
+    assert len({*values[0], *values[2]}) == 6
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 7, 23, 40])
@@ -430,7 +460,7 @@ def test_summing_the_losses_of_pieces_would_be_another_method() -> None:
     labels = torch.randint(0, 4, (40,), generator=torch.Generator().manual_seed(1))
     batch = np.random.default_rng(2).permutation(40)[:23]
     for part in np.array_split(batch, 2):
-        loss = Objective(WHOLE_BATCH["rau"], 4, 10, 1, CPU)(model(part), labels[torch.from_numpy(part)])
+        loss = Objective(WHOLE_BATCH["rau"], 4, 10, 1, CPU, 0)(model(part), labels[torch.from_numpy(part)])
         (loss * len(part) / len(batch)).backward()
     assert (model.layer.weight.grad - gradients(WHOLE_BATCH["rau"], 1)[1]).abs().max() > 1e-3
 

@@ -16,7 +16,6 @@ from benchmark.errors import UserError
 from benchmark.metrics import softmax
 from benchmark.specs import (
     BetaCalibration,
-    Calibrator,
     DirichletCalibration,
     HistogramBinning,
     IsotonicRegression,
@@ -37,6 +36,17 @@ __all__ = [
     "fit_vector_scaling",
 ]
 
+# What is fitted; the other members of Calibrator are ways to predict.
+PostHoc = (
+    TemperatureScaling
+    | VectorScaling
+    | DirichletCalibration
+    | BetaCalibration
+    | IsotonicRegression
+    | HistogramBinning
+    | OwnCalibrator
+)
+
 # How much of the uncalibrated softmax is left in what a calibrator of single labels gives: it keeps the likelihood of a
 # label with a share of 0 finite, and the order of labels with one share that of their logits.
 _KEPT = 1e-6
@@ -53,7 +63,7 @@ class Fitted:
     at_bound: bool | None = None
 
 
-def fit(spec: Calibrator, logits: ArrayLike, labels: ArrayLike) -> Fitted:
+def fit(spec: PostHoc, logits: ArrayLike, labels: ArrayLike) -> Fitted:
     """The calibrator that ``spec`` declares, fitted on validation ``logits`` (N, K) and ``labels`` (N,).
 
     Raises ValueError on wrong shapes, labels out of range, values that are not finite.

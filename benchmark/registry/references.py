@@ -9,6 +9,7 @@ from benchmark.errors import nearest
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
+from benchmark.specs import Head, LinearHead, MixupTerm
 
 # File name without ending and path of keys, to ``file:line: key``.
 Place = Callable[[str, tuple[Key, ...]], str]
@@ -51,9 +52,17 @@ def _check_methods(registry: Registry, check: References) -> None:
         at = ("methods", name)
         check.named("methods", (*at, "head"), method.head, parts.heads, "head")
         for index, loss in enumerate(method.loss):
-            check.named("methods", (*at, "loss", index), loss, parts.losses, "loss")
+            known = check.named("methods", (*at, "loss", index), loss, parts.losses, "loss")
+            if known and isinstance(parts.losses[loss], MixupTerm) and method.head in parts.heads:
+                _check_mixing_head(parts.heads[method.head], check, (*at, "head"))
         if method.posthoc is not None:
             check.named("methods", (*at, "posthoc"), method.posthoc, parts.calibrators, "calibrator")
+
+
+def _check_mixing_head(head: Head, check: References, at: tuple[Key, ...]) -> None:
+    """Mixed logits are those of mixed encoded vectors with a linear head only."""
+    if not isinstance(head, LinearHead):
+        check.note("methods", at, f"mixup needs a head of the kind linear, not {head.kind}")
 
 
 def _check_tables(registry: Registry, check: References) -> None:

@@ -53,6 +53,27 @@ class HistogramBinning(Declared):
     bins: Count
 
 
+class McDropout(Declared):
+    """No calibrator: the mean of the probabilities over so many passes with dropout on, made when a run is trained."""
+
+    kind: Literal["mc_dropout"]
+    passes: Count
+
+
+class DeepEnsemble(Declared):
+    """No calibrator: the mean of the probabilities of ``members`` runs that differ in their seed, s to s + members - 1.
+
+    Ensembles share no run: the first seed is a multiple of ``members``, and the view is that run's.
+    """
+
+    kind: Literal["deep_ensemble"]
+    members: Annotated[int, Field(ge=2)]
+
+    def seeds(self, first: int) -> range:
+        """The seeds of the ensemble that starts with that one; none where none does."""
+        return range(first, first + self.members) if first % self.members == 0 else range(0)
+
+
 class OwnCalibrator(OwnFunction):
     """A calibrator of the user's own: ``function(logits, labels, **settings)``, given those of the validation rows, is
     a function from logits (N, K) to probabilities (N, K).
@@ -68,6 +89,8 @@ Calibrator = Annotated[
     | BetaCalibration
     | IsotonicRegression
     | HistogramBinning
+    | McDropout
+    | DeepEnsemble
     | OwnCalibrator,
     Field(discriminator="kind"),
 ]

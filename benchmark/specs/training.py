@@ -169,6 +169,14 @@ class MmceTerm(Declared):
     width: Positive
 
 
+class MixupTerm(Declared):
+    """Mixup in place of cross-entropy; a batch's share of mixing is drawn from Beta(alpha, alpha). For linear heads."""
+
+    term: Literal["mixup"]
+    weight: NotNegative
+    alpha: Positive
+
+
 class OwnTerm(OwnFunction):
     """A term of the user's own: ``function(logits, labels, **settings)`` is a scalar."""
 
@@ -184,6 +192,7 @@ LossTerm = Annotated[
     | BrierTerm
     | ConfidencePenaltyTerm
     | MmceTerm
+    | MixupTerm
     | OwnTerm,
     Field(discriminator="term"),
 ]

@@ -7,9 +7,10 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,25 @@ from pydantic import ValidationError
 from benchmark.specs import RunSpec, readable_name
 from benchmark.store.result import LogitsRecord, Result
 
+# Names of arrays in a file of logits; the number of passes follows the last.
+_ARRAYS = ("validation_logits", "validation_labels", "test_logits", "test_labels")
+_MC_DROPOUT = "mc_dropout_"
+
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
 @dataclass(frozen=True)
 class Logits:
-    """Stored logits (N, K) and labels (N,) of the held-out splits: validation labels as corrupted, test labels
-    clean.
+    """Stored logits (N, K) and labels (N,) of the held-out splits: validation labels as corrupted, test labels clean.
+
+    ``mc_dropout`` holds, by the number of passes with dropout, the logarithm of the mean probabilities of test rows.
     """
 
     validation_logits: NDArray[np.float32]
     validation_labels: NDArray[np.int64]
     test_logits: NDArray[np.float32]
     test_labels: NDArray[np.int64]
+    mc_dropout: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ class ResultFolder:
             digest = hashlib.sha256(content).hexdigest()
             target = folder / f"{name}.{digest[:12]}.npz"
             _write_atomically(target, content)
-            result = result.model_copy(update={"logits": LogitsRecord(file=target.name, sha256=digest)})
+            record = LogitsRecord(file=target.name, sha256=digest, mc_dropout=sorted(logits.mc_dropout))
+            result = result.model_copy(update={"logits": record})
         path = self.path(result.run)
         _write_atomically(path, _to_json(result).encode("ascii"))
         if result.logits is not None:
@@ -125,7 +133,10 @@ class ResultFolder:
         if hashlib.sha256(content).hexdigest() != result.logits.sha256:
             return None
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return Logits(**{name: arrays[name] for name in Logits.__dataclass_fields__})
+            by_passes = {
+                int(name.removeprefix(_MC_DROPOUT)): arrays[name] for name in arrays if name.startswith(_MC_DROPOUT)
+            }
+            return Logits(**{name: arrays[name] for name in _ARRAYS}, mc_dropout=by_passes)
 
 
 def _read_result(path: Path) -> Result | Unusable:
@@ -159,7 +170,9 @@ def _compact(value: object) -> str:
 
 def _pack(logits: Logits) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: getattr(logits, name) for name in Logits.__dataclass_fields__})
+    arrays: dict[str, Any] = {name: getattr(logits, name) for name in _ARRAYS}
+    arrays |= {f"{_MC_DROPOUT}{passes}": array for passes, array in sorted(logits.mc_dropout.items())}
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
-from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
 
 SCHEMA_VERSION: Literal[3] = 3
 
@@ -131,6 +131,13 @@ class ResampledScores(Record):
     rare_labels: list[ResampledLabel]  # the rarest first
 
 
+class Member(Record):
+    """A run of an ensemble and the SHA-256 of the logits that it gave."""
+
+    run_id: str
+    logits: str
+
+
 class ViewRecord(Record):
     """The scores of one view, fractions at full precision. ``scores["ece"]`` is the class-wise ECE summed over
     labels.
@@ -140,6 +147,7 @@ class ViewRecord(Record):
     view: ViewSpec
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
     at_bound: bool | None
+    members: list[Member] = []  # of an ensemble
     scores: dict[str, Number]
     labels_without_rows: Whole
     per_label: PerLabel
@@ -154,10 +162,13 @@ class ViewRecord(Record):
 
 
 class LogitsRecord(Record):
-    """The file of logits beside the result, and the SHA-256 of its bytes."""
+    """The file of logits beside the result, and the SHA-256 of its bytes; by how many passes with dropout it also holds
+    probabilities.
+    """
 
     file: str
     sha256: str
+    mc_dropout: list[Whole] = []
 
 
 class EnvironmentRecord(Record):
@@ -214,6 +225,11 @@ class Result(Record):
         """The scores of that view, if they were made."""
         wanted = identity(spec)
         return next((view for view in self.views if view.view_id == wanted), None)
+
+    def scorable(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
+        """Those of the views for which the run's own logits hold what it takes."""
+        held = self.logits.mc_dropout if self.logits else []
+        return [spec for spec in specs if not isinstance(spec.calibrator, McDropout) or spec.calibrator.passes in held]
 
     def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
         """Those of the views whose scores were not made."""

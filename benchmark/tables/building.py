@@ -88,7 +88,8 @@ class GridBuilder:
         metric = self.registry.metrics[request.metric]
         found: dict[int, list[_Value]] = {}
         reasons = []
-        for seed in self.seeds:
+        seeds = self.finder.seeds(request.parts[0].subject, self.seeds)
+        for seed in seeds:
             values = [self._value(part, metric, seed) for part in request.parts]
             missing = [value for value in values if isinstance(value, str)]
             reasons += missing
@@ -96,13 +97,13 @@ class GridBuilder:
                 found[seed] = [value for value in values if isinstance(value, _Value)]
         return Cell(
             values=tuple(fmean(part.value for part in parts) for parts in found.values()),
-            expected=len(self.seeds),
+            expected=len(seeds),
             decimals=request.decimals,
             better=metric.better,
             seeds=tuple(found),
             resampled=_mean_of_parts(list(found.values())),
             sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
-            why_missing=reasons[0] if reasons else None,
+            why_missing=reasons[0] if reasons else None if seeds else "an ensemble takes more seeds",
         )
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:

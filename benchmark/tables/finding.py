@@ -1,10 +1,11 @@
 """From a subject and a seed to the result behind it, or the reason why there is none."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, resolve_run, resolve_view
-from benchmark.specs import RunSpec
+from benchmark.specs import DeepEnsemble, RunSpec
 from benchmark.store import DataRecord, Result, ViewRecord
 
 
@@ -38,6 +39,13 @@ class ResultFinder:
             return "not scored yet; benchmark.run does it"
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
+
+    def seeds(self, subject: Subject, seeds: Sequence[int]) -> tuple[int, ...]:
+        """The seeds that the subject has a view for: all, or where it is an ensemble those that one starts at."""
+        calibrator = resolve_view(self.registry, subject).calibrator
+        if not isinstance(calibrator, DeepEnsemble):
+            return tuple(seeds)
+        return tuple(seed for seed in seeds if (members := calibrator.seeds(seed)) and set(members) <= set(seeds))
 
     def result(self, subject: Subject, seed: int) -> Result | str:
         """The successful result of a subject, or half a sentence that says why there is none."""

@@ -1,7 +1,7 @@
 """The training loop. It knows tensors, not files: a run and its data in, logits and a history out."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,10 +38,13 @@ class TrainingData:
 
 @dataclass
 class Trained:
-    """What a training leaves: logits (N, K) in float32 of both held-out splits, and how it went."""
+    """What a training leaves: logits (N, K) in float32 of both held-out splits, for the test rows the logarithm of the
+    mean probabilities by number of passes with dropout, and how it went.
+    """
 
     validation_logits: NDArray[np.float32]
     test_logits: NDArray[np.float32]
+    mc_dropout: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     epochs: list[dict[str, Any]] = field(default_factory=list)
     precision: str = "float32"
     train_seconds: float = 0.0
@@ -61,13 +64,15 @@ def train(
     device: torch.device,
     on_epoch: EpochListener = lambda epochs_done, seconds: None,
     pieces: int = 1,
+    mc_dropout: Collection[int] = (),
 ) -> Trained:
     """Fine-tune ``encoder`` (already on ``device``, its pretrained weights in place) and a fresh head; score both
     held-out splits.
 
     ``on_epoch`` is called after each epoch with the number done and the seconds since the start. Everything random
     follows from the run's seed. ``pieces`` above 1 computes each batch in so many parts, for less memory and more
-    time; the loss still sees the whole batch. Raises ``Diverged`` where the loss is not finite, and
+    time; the loss still sees the whole batch. ``mc_dropout`` asks for as many passes over the test rows with dropout
+    on. Raises ``Diverged`` where the loss is not finite, and
     ``torch.OutOfMemoryError`` as torch does.
     """
     settings = run.optimisation
@@ -79,7 +84,7 @@ def train(
     n_train = len(data.train.labels)
     steps_per_epoch = -(-n_train // settings.batch_size)
     total_steps = steps_per_epoch * settings.epochs
-    objective = Objective(run.loss, data.n_labels, settings.epochs, steps_per_epoch, device)
+    objective = Objective(run.loss, data.n_labels, settings.epochs, steps_per_epoch, device, run.seed)
     model = Model(encoder, head, data.train.texts, device, autocast)
     labels_on_device = torch.from_numpy(data.train.labels).to(device)
     order = np.random.default_rng(sub_seed(run.seed, "order"))
@@ -105,11 +110,22 @@ def train(
     result.train_tokens = int(data.train.texts.lengths.sum()) * settings.epochs
 
     started = time.monotonic()
-    size = max(_EVALUATION_BATCH // pieces, 1)
-    result.validation_logits = predict(Model(encoder, head, data.validation.texts, device, autocast), size)
-    result.test_logits = predict(Model(encoder, head, data.test.texts, device, autocast), size)
+    held_out = [Model(encoder, head, split.texts, device, autocast) for split in (data.validation, data.test)]
+    _evaluate(result, held_out, max(_EVALUATION_BATCH // pieces, 1), run.seed, mc_dropout)
     result.evaluation_seconds = time.monotonic() - started
     return result
+
+
+def _evaluate(
+    result: Trained, held_out: Sequence["Model"], batch_size: int, seed: int, mc_dropout: Collection[int]
+) -> None:
+    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows."""
+    validation, test = held_out
+    result.validation_logits = predict(validation, batch_size)
+    result.test_logits = predict(test, batch_size)
+    for passes in mc_dropout:
+        torch.manual_seed(sub_seed(seed, "mc_dropout"))
+        result.mc_dropout[passes] = predict_with_dropout(test, passes, batch_size)
 
 
 class Model:
@@ -171,8 +187,25 @@ def predict(model: Model, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.flo
     """Logits (N, K) of every text in order, dropout off; leaves encoder and head in evaluation mode."""
     model.encoder.eval()
     model.head.eval()
-    parts = [model(batch) for batch in _batches(np.arange(len(model.texts)), batch_size)]
-    return torch.cat(parts).float().cpu().numpy()
+    return _all_logits(model, batch_size).float().cpu().numpy()
+
+
+@torch.inference_mode()
+def predict_with_dropout(model: Model, passes: int, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.float32]:
+    """Monte Carlo dropout: the logarithm of the mean over ``passes`` of the probabilities (N, K) of every text, dropout
+    on; leaves encoder and head in training mode. Source: Gal and Ghahramani, 2016.
+    """
+    model.encoder.train()
+    model.head.train()
+    total = torch.zeros((), device=model.device)
+    for _ in range(passes):
+        total = total + _all_logits(model, batch_size).float().softmax(dim=1)
+    smallest = torch.finfo(torch.float32).tiny
+    return (total / passes).clamp_min(smallest).log().cpu().numpy()
+
+
+def _all_logits(model: Model, batch_size: int) -> Tensor:
+    return torch.cat([model(batch) for batch in _batches(np.arange(len(model.texts)), batch_size)])
 
 
 def supports_bfloat16(device: torch.device) -> bool:

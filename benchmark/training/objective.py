@@ -1,166 +1,16 @@
-"""A method's loss: its terms, weighted and summed, and what some of them carry from step to step.
-
-Everything that a step adds up stays on the device; the host reads it once an epoch.
+"""A method's loss: its terms, weighted and summed. What a step adds up stays on the device; the host reads it once an
+epoch.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmark import own_code
-from benchmark.errors import UserError
-from benchmark.losses import (
-    avuc_loss,
-    brier_loss,
-    confidence_penalty,
-    cross_entropy,
-    focal_loss,
-    gamma_by_probability,
-    mmce_loss,
-    poscal_loss,
-    predictive_entropy,
-    probability_bins,
-    rau_loss,
-)
-from benchmark.specs import (
-    BrierTerm,
-    ConfidencePenaltyTerm,
-    CrossEntropyTerm,
-    FocalTerm,
-    GammaByProbability,
-    LossTerm,
-    MmceTerm,
-    OwnTerm,
-    PoscalTerm,
-    Start,
-    StartByEpoch,
-    UncertaintyTerm,
-    term_name,
-)
-
-
-class LiveTerm(Protocol):
-    """A loss term during training."""
-
-    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
-        """The unweighted term for a batch, or None while it has not joined."""
-
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        """Take note of a batch's logits (detached)."""
-
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        """Get ready for the next epoch; returns what is worth recording, by name."""
-
-
-class _Stateless:
-    """A term that is a function of the batch alone and has joined from the start."""
-
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.function = function
-
-    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
-        return self.function(logits, labels)
-
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        pass
-
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        return {}
-
-
-class _Starter:
-    """When a term joins."""
-
-    def __init__(self, rule: Start, n_epochs: int) -> None:
-        self.rule = rule
-        self.n_epochs = n_epochs
-        self.joined = isinstance(rule, StartByEpoch) and rule.after_epochs == 0
-
-    def joins(self, epochs_done: int, mean_entropy: float) -> bool:
-        """Whether the term joins now; there is no joining after the last epoch, which would only be recorded."""
-        if self.joined or epochs_done >= self.n_epochs:
-            return False
-        self.joined = self._has_come(epochs_done, mean_entropy)
-        return self.joined
-
-    def _has_come(self, epochs_done: int, mean_entropy: float) -> bool:
-        if isinstance(self.rule, StartByEpoch):
-            return epochs_done >= self.rule.after_epochs
-        if epochs_done < self.rule.at_least_epochs:
-            return False
-        latest = max(math.floor(self.rule.at_most_share * self.n_epochs), self.rule.at_least_epochs)
-        return mean_entropy <= self.rule.until_entropy or epochs_done >= latest
-
-
-class _Uncertainty:
-    """RAU or AVUC: joins when its start rule says so, with the threshold that it finds then."""
-
-    def __init__(self, spec: UncertaintyTerm, n_epochs: int, device: torch.device) -> None:
-        self.spec = spec
-        self.loss = rau_loss if spec.term == "rau" else avuc_loss
-        self.starter = _Starter(spec.start, n_epochs)
-        fixed = spec.threshold if isinstance(spec.threshold, float) else 0.0
-        self.threshold = torch.tensor(fixed, device=device)
-
-    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
-        return self.loss(logits, labels, self.threshold) if self.starter.joined else None
-
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        pass
-
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        if not self.starter.joins(epochs_done, mean_entropy):
-            return {}
-        if self.spec.threshold == "mean_entropy":
-            self.threshold.fill_(min(max(mean_entropy, 0.0), 1.0))
-        return {"after_epochs": epochs_done, "threshold": float(self.threshold)}
-
-
-class _Poscal:
-    """KL to the empirical posterior; the table is made anew a fixed number of times an epoch from the batches since
-    then.
-    """
-
-    def __init__(
-        self, spec: PoscalTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device
-    ) -> None:
-        self.spec = spec
-        self.starter = _Starter(spec.start, n_epochs)
-        self.n_labels = n_labels
-        self.table: Tensor | None = None
-        self.seen = torch.zeros(spec.bins * n_labels, device=device)
-        self.borne = torch.zeros(spec.bins * n_labels, device=device)
-        self.label_index = torch.arange(n_labels, device=device)
-        updates = min(spec.updates_per_epoch, steps_per_epoch)
-        self.update_after = {steps_per_epoch * (number + 1) // updates - 1 for number in range(updates)}
-
-    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
-        if self.table is None or not self.starter.joined:
-            return None
-        return poscal_loss(logits, self.table)
-
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        bins = probability_bins(logits.float().softmax(dim=1), self.spec.bins)
-        cells = bins * self.n_labels + self.label_index
-        self.seen.scatter_add_(0, cells.reshape(-1), torch.ones_like(cells, dtype=torch.float32).reshape(-1))
-        right = cells.gather(1, labels[:, None]).squeeze(1)
-        self.borne.scatter_add_(0, right, torch.ones_like(right, dtype=torch.float32))
-        if step_in_epoch in self.update_after:
-            self._make_table()
-
-    def _make_table(self) -> None:
-        table = (self.borne / self.seen).reshape(self.spec.bins, self.n_labels)  # 0/0, an empty bin, is NaN
-        self.table = table.nan_to_num(nan=0.0) if self.spec.empty_bin == "zero" else table
-        self.seen.zero_()
-        self.borne.zero_()
-
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        return {"after_epochs": epochs_done} if self.starter.joins(epochs_done, mean_entropy) else {}
+from benchmark.losses import predictive_entropy
+from benchmark.specs import LossTerm, term_name
+from benchmark.training.terms import live_term
 
 
 @dataclass
@@ -194,10 +44,16 @@ class Objective:
     """The loss of a run: call it with a batch's logits, then ``after_step``; once an epoch, ``after_epoch``."""
 
     def __init__(
-        self, specs: tuple[LossTerm, ...], n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device
+        self,
+        specs: tuple[LossTerm, ...],
+        n_labels: int,
+        n_epochs: int,
+        steps_per_epoch: int,
+        device: torch.device,
+        seed: int,
     ) -> None:
         self.specs = specs
-        self.terms = [_live(spec, n_labels, n_epochs, steps_per_epoch, device) for spec in specs]
+        self.terms = [live_term(spec, n_labels, n_epochs, steps_per_epoch, device, seed) for spec in specs]
         self.device = device
         self.epochs_done = 0
         self.active = [False] * len(specs)
@@ -261,39 +117,3 @@ class Objective:
         zero = torch.zeros((), device=self.device)
         terms = torch.zeros(len(self.specs), device=self.device)
         return EpochSums(terms, zero.clone(), zero.clone(), zero.clone(), torch.ones_like(zero))
-
-
-def _live(spec: LossTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device) -> LiveTerm:
-    if isinstance(spec, UncertaintyTerm):
-        return _Uncertainty(spec, n_epochs, device)
-    if isinstance(spec, PoscalTerm):
-        return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)
-    return _Stateless(_function(spec))
-
-
-def _function(
-    spec: CrossEntropyTerm | FocalTerm | BrierTerm | ConfidencePenaltyTerm | MmceTerm | OwnTerm,
-) -> Callable[[Tensor, Tensor], Tensor]:
-    if isinstance(spec, CrossEntropyTerm):
-        return partial(cross_entropy, smoothing=spec.smoothing)
-    if isinstance(spec, OwnTerm):
-        return partial(_own_term, spec, own_code.load(spec.function, spec.sha256))
-    if isinstance(spec, BrierTerm):
-        return brier_loss
-    if isinstance(spec, ConfidencePenaltyTerm):
-        return lambda logits, labels: confidence_penalty(logits)
-    if isinstance(spec, MmceTerm):
-        return partial(mmce_loss, width=spec.width)
-    gamma = spec.gamma
-    if isinstance(gamma, GammaByProbability):
-        chosen = partial(gamma_by_probability, until=gamma.until, low=gamma.low, high=gamma.high)
-        return lambda logits, labels: focal_loss(logits, labels, chosen(logits, labels))
-    return partial(focal_loss, gamma=gamma)
-
-
-def _own_term(spec: OwnTerm, function: Callable[..., Any], logits: Tensor, labels: Tensor) -> Tensor:
-    value = own_code.tried(spec.function, function, logits, labels, **spec.settings)
-    if not isinstance(value, Tensor) or value.ndim:
-        found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise UserError(f"{spec.function} must give a scalar tensor, not {found}.")
-    return value

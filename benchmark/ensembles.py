@@ -1,0 +1,92 @@
+"""Deep ensembles: views of several runs that differ in their seed, scored from stored logits; nothing is trained."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.declarations import Table
+from benchmark.metrics import softmax
+from benchmark.plan import Finished
+from benchmark.registry import Inputs, Registry, encoder_name, resolve_run, resolve_view, table_subjects
+from benchmark.scoring import score
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
+from benchmark.store import Logits, Member, Result, ResultFolder
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A view, and the runs that it is of; it is stored with the first."""
+
+    view: ViewSpec
+    runs: tuple[RunSpec, ...]
+
+
+def ensembles(
+    registry: Registry, profile_name: str, tables: Mapping[str, Table], seeds: Iterable[int], inputs: Inputs
+) -> Iterator[Ensemble]:
+    """The ensembles that the tables ask for and whose seeds are all among ``seeds``."""
+    wanted = frozenset(seeds)
+    profile = registry.profile(profile_name)
+    subjects = {subject for table in tables.values() for subject in table_subjects(registry, table)}
+    for subject in sorted(subjects, key=str):
+        view = resolve_view(registry, subject)
+        offered = subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
+        if not isinstance(view.calibrator, DeepEnsemble) or not offered:
+            continue
+        for first in sorted(wanted):
+            members = view.calibrator.seeds(first)
+            if members and wanted.issuperset(members):
+                yield Ensemble(
+                    view, tuple(resolve_run(registry, profile_name, subject, seed, inputs) for seed in members)
+                )
+
+
+def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished) -> tuple[int, list[Result]]:
+    """Score the ensembles whose runs are all done and that are not scored yet, or were before a run was made again.
+
+    Returns how many were scored, and the results whose logits are not at hand, for which ensembles wait.
+    """
+    count, lacking = 0, []
+    for ensemble in wanted:
+        results = [finished.find(run) for run in ensemble.runs]
+        done = [result for result in results if result is not None and result.status == "success"]
+        members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
+        if len(members) < len(ensemble.runs):
+            continue
+        first = folder.read(done[0].run) or done[0]  # with what an ensemble before this one added to it
+        known = first.view(ensemble.view)
+        if known is not None and known.members == members:
+            continue
+        stored = [folder.read_logits(result) for result in done]
+        lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
+        logits = [one for one in stored if one is not None]
+        if len(logits) == len(members):
+            assert first.data is not None, "a successful result has data"
+            record = score(ensemble.view, combined(logits), first.data).model_copy(update={"members": members})
+            others = [view for view in first.views if view.view_id != record.view_id]
+            folder.save(first.model_copy(update={"views": [*others, record]}))
+            count += 1
+    return count, lacking
+
+
+def combined(members: list[Logits]) -> Logits:
+    """The logarithm of the members' mean probabilities, with the labels of the first.
+
+    Source: Lakshminarayanan et al., 2017 (eq. in section 2.4: the mixture of the members' predictions).
+    """
+    first = members[0]
+    return Logits(
+        _mean_log_probabilities([one.validation_logits for one in members]),
+        first.validation_labels,
+        _mean_log_probabilities([one.test_logits for one in members]),
+        first.test_labels,
+    )
+
+
+def _mean_log_probabilities(logits: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    mean = np.mean([softmax(one) for one in logits], axis=0)
+    smallest = np.finfo(np.float64).tiny
+    found: NDArray[np.float32] = np.log(np.maximum(mean, smallest)).astype(np.float32)
+    return found

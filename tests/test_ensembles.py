@@ -1,0 +1,146 @@
+"""Deep ensembles and passes with dropout: other ways to predict with what was trained, scored from stored logits."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.ensembles import combined, ensembles, score_ensembles
+from benchmark.metrics import softmax
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
+from benchmark.scoring import score
+from benchmark.specs import DeepEnsemble
+from benchmark.store import Logits, ResultFolder
+from benchmark.tables import GridBuilder
+from tests.conftest import run_module
+from tests.results import made_data, made_logits, made_result, tiny_inputs
+
+BERT = Subject("tnews", "base", "bert")
+
+
+def chosen(registry: Registry, *methods: str) -> dict:
+    return select_tables(registry, "tiny", ["more_methods"], ["tnews"], list(methods))
+
+
+def stored(registry: Registry, folder: ResultFolder, *seeds: int, of: int = 0) -> None:
+    """Results of BERT with logits, one a seed."""
+    for seed in seeds:
+        logits = made_logits(100 * of + seed)
+        folder.save(made_result(registry, BERT, seed, logits=logits), logits)
+
+
+def scored(registry: Registry, folder: ResultFolder, *seeds: int) -> tuple[int, int]:
+    wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), seeds, tiny_inputs())
+    count, lacking = score_ensembles(folder, list(wanted), Finished.of(folder.read_all()[0]))
+    return count, len(lacking)
+
+
+def test_an_ensemble_is_the_mean_of_its_members_probabilities() -> None:
+    first = Logits(np.zeros((1, 2), np.float32), np.zeros(1, int), np.array([[0, 0]], np.float32), np.ones(1, int))
+    sure = replace(first, test_logits=np.array([[np.log(9), 0]], np.float32))
+    np.testing.assert_allclose(softmax(combined([first, sure]).test_logits), [[0.7, 0.3]], atol=1e-6)
+    np.testing.assert_array_equal(combined([first, sure]).test_labels, [1])
+    hopeless = replace(first, test_logits=np.array([[2000, -2000]], np.float32))
+    assert np.isfinite(combined([hopeless, hopeless]).test_logits).all()
+
+
+@pytest.mark.parametrize(("seeds", "count"), [((0, 1, 2), 1), ((0, 1, 2, 3, 4, 5), 2), ((0, 1), 0), ((1, 2, 3), 0)])
+def test_ensembles_share_no_run(registry: Registry, tmp_path: Path, seeds: tuple[int, ...], count: int) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, *seeds)
+    assert scored(registry, folder, *seeds) == (count, 0)
+    holders = [result for result in folder.read_all()[0] if any(view.members for view in result.views)]
+    assert [result.run.seed for result in holders] == list(range(0, 3 * count, 3))
+    members = [member.run_id for result in holders for view in result.views for member in view.members]
+    assert len(set(members)) == len(members) == 3 * count
+
+
+def test_an_ensemble_is_scored_once_and_again_when_a_member_changes(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    view = resolve_view(registry, replace(BERT, method="deep_ensemble"))
+    assert isinstance(view.calibrator, DeepEnsemble)
+    assert scored(registry, folder, 0, 1, 2) == (1, 0)
+    first = next(result for result in folder.read_all()[0] if result.run.seed == 0)
+    before = first.view(view)
+    expected = score(view, combined([made_logits(seed) for seed in range(3)]), made_data())
+    assert before.scores == expected.scores
+    assert scored(registry, folder, 0, 1, 2) == (0, 0)
+    stored(registry, folder, 2, of=1)
+    assert scored(registry, folder, 0, 1, 2) == (1, 0)
+    after = next(result for result in folder.read_all()[0] if result.run.seed == 0)
+    assert after.view(view).scores != before.scores
+    assert len(after.views) == len(first.views)
+
+
+def test_without_its_logits_an_ensemble_waits(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    for path in (folder.folder / "logits").glob("*seed1*"):
+        path.unlink()
+    assert scored(registry, folder, 0, 1, 2) == (0, 1)
+
+
+def test_a_cell_counts_ensembles_not_seeds(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    scored(registry, folder, 0, 1, 2)
+    tables = chosen(registry, "bert", "deep_ensemble")
+    for seeds, values, why in (((0, 1, 2), 1, None), ((0, 1), 0, "an ensemble takes more seeds")):
+        finished = Finished.of(folder.read_all()[0])
+        grid = GridBuilder(registry, "tiny", finished, tiny_inputs(), seeds).build(
+            "more_methods", tables["more_methods"]
+        )
+        bert, ensemble = (grid.cell(row_key(name, "base"), "TNEWS", "f1") for name in ("bert", "deep_ensemble"))
+        assert (len(bert.values), bert.expected) == (len(seeds), len(seeds))
+        assert (len(ensemble.values), ensemble.expected, ensemble.why_missing) == (values, values, why)
+
+
+def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:
+    view = resolve_view(registry, replace(BERT, method="mc_dropout"))
+    logits = made_logits(0)
+    other = made_logits(1).test_logits
+    held = replace(logits, mc_dropout={view.calibrator.passes: other})
+    expected = score(view.model_copy(update={"calibrator": None}), replace(logits, test_logits=other), made_data())
+    assert score(view, held, made_data()).scores == expected.scores
+    folder = ResultFolder(tmp_path, "tiny")
+    result = made_result(registry, BERT, logits=logits)
+    folder.save(result, held)
+    (read,) = folder.read_all()[0]
+    assert read.logits.mc_dropout == [20]
+    np.testing.assert_array_equal(folder.read_logits(read).mc_dropout[20], other)
+
+
+def test_only_a_training_makes_passes_with_dropout(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    logits = made_logits(0)
+    actions = []
+    for held in ({}, {20: logits.test_logits}):
+        folder.save(made_result(registry, BERT, logits=logits), replace(logits, mc_dropout=held))
+        results = folder.read_all()[0]
+        finished = Finished.of(results, [result.run_id for result in results])
+        (planned,) = make_plan(registry, "tiny", chosen(registry, "mc_dropout"), (0,), tiny_inputs(), finished)
+        actions.append((planned.action, planned.reason))
+    assert actions[0] == ("train", "passes with dropout are asked for, which only a training makes")
+    assert actions[1][0] == "score"
+
+
+def test_the_commands_make_and_show_both(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", tmp_path / "results"]
+    options += ["--table", "more_methods", "--datasets", "tnews", "--methods", "mc_dropout", "deep_ensemble", "mixup"]
+    environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    run = run_module("run", *options, "--seeds", "0-2", env=environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "6 trained, 0 failed" in run.stdout
+    assert "1 ensemble scored" in run.stdout
+    again = run_module("run", *options, "--seeds", "0-2", env=environment)
+    assert "0 trained, 0 failed, 6 done before" in again.stdout
+    assert "ensemble" not in again.stdout
+    report = run_module(
+        "report", *options[:6], "--table", "more_methods", "--seeds", "0-2", "--tables-dir", tmp_path, env=environment
+    )
+    for label in ("MC dropout", "Deep ensemble", "Mixup"):
+        (line,) = (line for line in report.stdout.splitlines() if line.startswith(f"| {label} "))
+        assert line.count("–") == 20, line  # two data sets of three were not asked for
