@@ -12,7 +12,7 @@ from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, encoder_name, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import Logits, Member, Result, ResultFolder
+from benchmark.store import Logits, Member, Outline, ResultFolder
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ def ensembles(
                 )
 
 
-def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished) -> tuple[int, list[Result]]:
+def score_ensembles(
+    folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished[Outline]
+) -> tuple[int, list[Outline]]:
     """Score the ensembles whose runs are all done and that are not scored yet, or were before a run was made again.
 
     Returns how many were scored, and the results whose logits are not at hand, for which ensembles wait.
@@ -55,7 +57,7 @@ def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: 
         members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
         if len(members) < len(ensemble.runs):
             continue
-        first = folder.read(done[0].run) or done[0]  # with what an ensemble before this one added to it
+        first = folder.whole(done[0])
         known = first.view(ensemble.view)
         if known is not None and known.members == members:
             continue

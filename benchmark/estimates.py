@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmark.declarations import Dataset, Encoder, GeneratedSource
 from benchmark.specs import RunSpec
-from benchmark.store import Result
+from benchmark.store import Outline
 
 # Rough rates for a first guess, by kind of device: sustained operations a second of one training process, and seconds
 # that a step takes a layer however small it is. Measured on one core of a Xeon with AMX (bfloat16), and taken from
@@ -48,7 +48,7 @@ class Estimator:
         self.device = device
         self.factors: list[float] = []
 
-    def learn(self, results: Iterable[Result], works: dict[str, Work]) -> None:
+    def learn(self, results: Iterable[Outline], works: dict[str, Work]) -> None:
         """Take note of finished runs on this very device: how their time compares with the first guess."""
         for result in results:
             if result.status == "success" and result.training and result.environment.device == self.device:

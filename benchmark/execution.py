@@ -18,11 +18,11 @@ from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import Display, Outcome, Pool, Slot, run_labels
 from benchmark.scoring import score_all
-from benchmark.store import Result, ResultFolder
+from benchmark.store import Outline, ResultFolder
 
 
 def score_again(
-    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished, own_functions: Path
+    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs,
     and what failed of the user's own calibrators, whose functions are in the folder ``own_functions``.
@@ -30,11 +30,11 @@ def score_again(
     Raises UserError where logits are not the bytes that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
-    todo = [(planned, result) for planned, result in found if result is not None]
+    todo = [(planned, outline) for planned, outline in found if outline is not None]
     failures: list[list[str]] = []
     if todo:
         failures = joblib.Parallel(n_jobs=-1)(
-            joblib.delayed(_score_one)(folder, planned, result, own_functions) for planned, result in todo
+            joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo
         )
     return len(todo), list(dict.fromkeys(chain.from_iterable(failures)))
 
@@ -88,8 +88,9 @@ def train(
     return display.outcome
 
 
-def _score_one(folder: ResultFolder, planned: PlannedRun, result: Result, own_functions: Path) -> list[str]:
+def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path) -> list[str]:
     own_code.look_in(own_functions)
+    result = folder.whole(outline)
     logits = folder.read_logits(result)
     if logits is None:
         raise UserError(

@@ -7,9 +7,10 @@ from tabulate import tabulate
 from benchmark.declarations import Method, Profile, Table
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, select_tables
+from benchmark.store import Outline
 
 
-def listing(registry: Registry, profile_name: str, finished: Callable[[str], Finished]) -> str:
+def listing(registry: Registry, profile_name: str, finished: Callable[[str], Finished[Outline]]) -> str:
     """Profiles, and what the chosen one has: tables, methods, data sets, encoders, each with the trainings done.
 
     ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
@@ -80,7 +81,9 @@ def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) ->
     ]
 
 
-def _plan(registry: Registry, name: str, finished: Finished, names: Sequence[str] = ("all",)) -> list[PlannedRun]:
+def _plan(
+    registry: Registry, name: str, finished: Finished[Outline], names: Sequence[str] = ("all",)
+) -> list[PlannedRun]:
     tables = select_tables(registry, name, list(names))
     return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
 

@@ -4,7 +4,7 @@ and prints nothing.
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from benchmark.declarations import Dataset, Encoder, Table
 from benchmark.registry import (
@@ -18,7 +18,7 @@ from benchmark.registry import (
     table_subjects,
 )
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity, recipe_identity
-from benchmark.store import Result
+from benchmark.store import Outline, Result
 
 Action = Literal["train", "score", "skip"]
 
@@ -41,25 +41,29 @@ class PlannedRun:
         return identity(self.run)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """The results at hand, found by run or, where an input's content is not known here, by recipe."""
+Known = TypeVar("Known", Result, Outline)
 
-    by_run: Mapping[str, Result]
-    by_recipe: Mapping[str, tuple[Result, ...]]
+
+@dataclass(frozen=True)
+class Finished(Generic[Known]):
+    """Results or their outlines, found by run or, where an input's content is not known here, by recipe."""
+
+    by_run: Mapping[str, Known]
+    by_recipe: Mapping[str, tuple[Known, ...]]
     with_logits: frozenset[str] = frozenset()
 
     @staticmethod
-    def of(results: Iterable[Result], with_logits: Iterable[str] = ()) -> "Finished":
-        by_run: dict[str, Result] = {}
-        by_recipe: dict[str, tuple[Result, ...]] = {}
+    def of(results: Iterable[Known], with_logits: Iterable[str] = ()) -> "Finished[Known]":
+        by_run: dict[str, Known] = {}
+        by_recipe: dict[str, list[Known]] = {}
         for result in results:
             by_run[result.run_id] = result
             recipe = recipe_identity(result.run)
-            by_recipe[recipe] = (*by_recipe.get(recipe, ()), result)
-        return Finished(by_run, by_recipe, frozenset(with_logits))
+            by_recipe.setdefault(recipe, []).append(result)
+        by_recipe_found = {recipe: tuple(found) for recipe, found in by_recipe.items()}
+        return Finished(by_run, by_recipe_found, frozenset(with_logits))
 
-    def find(self, run: RunSpec) -> Result | None:
+    def find(self, run: RunSpec) -> Known | None:
         """The result of a run. A fingerprint that the run leaves open (None) is taken from the results if they agree
         on it.
         """
@@ -75,7 +79,7 @@ def make_plan(
     tables: Mapping[str, Table],
     seeds: Iterable[int],
     inputs: Inputs,
-    finished: Finished,
+    finished: Finished[Any],
     redo: bool = False,
 ) -> list[PlannedRun]:
     """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
@@ -108,7 +112,7 @@ def _planned(
     subjects: list[Subject],
     wanted: Mapping[Subject, Mapping[str, None]],
     common: Set[str],
-    finished: Finished,
+    finished: Finished[Any],
     redo: bool,
 ) -> PlannedRun:
     views = _views(registry, subjects[0], common | {subject.method for subject in subjects})
@@ -125,7 +129,7 @@ def _planned(
     )
 
 
-def _decide(finished: Finished, run: RunSpec, views: tuple[ViewSpec, ...], redo: bool) -> tuple[Action, str]:
+def _decide(finished: Finished[Any], run: RunSpec, views: tuple[ViewSpec, ...], redo: bool) -> tuple[Action, str]:
     result = finished.find(run)
     if result is None:
         others = finished.by_recipe.get(recipe_identity(run), ())

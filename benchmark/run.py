@@ -36,7 +36,7 @@ from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
-from benchmark.store import Result, ResultFolder
+from benchmark.store import Outline, ResultFolder
 from benchmark.tables import GridBuilder
 
 # What fits most languages and a small machine; three layers are what a CPU trains in minutes.
@@ -105,7 +105,7 @@ def _command(arguments: argparse.Namespace) -> int:
     profile = registry.profile(profile_name)
     if arguments.list:
         every = {name: ResultFolder(arguments.results_dir, name) for name in registry.profiles}
-        console.print(listing(registry, profile_name, lambda name: _finished(every[name], every[name].read_all()[0])))
+        console.print(listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0])))
         return DONE
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
@@ -120,7 +120,7 @@ def _command(arguments: argparse.Namespace) -> int:
         [name for subject in subjects if (name := encoder_name(profile, subject)) is not None],
         where,
     )
-    results, unusable = folder.read_all()
+    results, unusable = folder.outlines()
     finished = _finished(folder, results)
     wanted_seeds = seeds(arguments.seeds, profile.seeds)
     plan = make_plan(registry, profile_name, tables, wanted_seeds, found.inputs, finished, arguments.redo)
@@ -152,8 +152,8 @@ def _command(arguments: argparse.Namespace) -> int:
     code = code if all_scored else SOME_FAILED
     _score_ensembles(console, folder, list(ensembles(registry, profile_name, tables, wanted_seeds, found.inputs)))
     if (own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
-        finished = _finished(folder, folder.read_all()[0])
-        builder = GridBuilder(registry, profile_name, finished, found.inputs, wanted_seeds)
+        made = Finished.of(folder.read_all()[0])
+        builder = GridBuilder(registry, profile_name, made, found.inputs, wanted_seeds)
         _report(console, builder, tables, arguments.tables_dir / profile_name)
     return code
 
@@ -202,7 +202,7 @@ def _report(console: Console, builder: GridBuilder, tables: Mapping[str, Table],
 
 
 def _score_again(
-    console: Console, folder: ResultFolder, plan: list[PlannedRun], finished: Finished, own_functions: Path
+    console: Console, folder: ResultFolder, plan: list[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> bool:
     """Give finished runs the views that they lack; whether all could be made."""
     scored, failures = score_again(folder, plan, finished, own_functions)
@@ -216,14 +216,14 @@ def _score_again(
 def _score_ensembles(console: Console, folder: ResultFolder, wanted: list[Ensemble]) -> None:
     if not wanted:
         return
-    scored, lacking = score_ensembles(folder, wanted, _finished(folder, folder.read_all()[0]))
+    scored, lacking = score_ensembles(folder, wanted, _finished(folder, folder.outlines()[0]))
     if scored:
         console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
     for path in dict.fromkeys(str(folder.path(result.run)) for result in lacking):
         console.print(f"{path}: its logits are not here, so no ensemble has it; --redo trains it again")
 
 
-def _finished(folder: ResultFolder, results: list[Result]) -> Finished:
+def _finished(folder: ResultFolder, results: list[Outline]) -> Finished[Outline]:
     return Finished.of(results, [result.run_id for result in results if folder.has_logits(result)])
 
 

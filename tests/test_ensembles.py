@@ -33,7 +33,7 @@ def stored(registry: Registry, folder: ResultFolder, *seeds: int, of: int = 0) -
 
 def scored(registry: Registry, folder: ResultFolder, *seeds: int) -> tuple[int, int]:
     wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), seeds, tiny_inputs())
-    count, lacking = score_ensembles(folder, list(wanted), Finished.of(folder.read_all()[0]))
+    count, lacking = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
     return count, len(lacking)
 
 

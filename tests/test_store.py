@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.registry import Registry, Subject
+from benchmark.errors import UserError
+from benchmark.registry import Registry, Subject, resolve_view
 from benchmark.specs import readable_name
 from benchmark.store import Result, ResultFolder, claim
 from tests.results import failed_result, made_logits, made_result
@@ -76,12 +77,33 @@ def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFol
     assert unusable.path == path
     assert unusable.reason
     assert folder.read(result.run) is None
+    outlines, named = folder.outlines()
+    if name in ("not a number", "an unknown key"):  # in what an outline passes over; named as soon as it is needed
+        with pytest.raises(UserError, match="delete it, and the run is made again"):
+            folder.whole(outlines[0])
+    else:
+        assert [one.path for one in named] == [path]
     aside = folder.set_aside(unusable)
     assert aside.read_text(encoding="ascii") == damaged
     assert not path.exists()
     folder.save(result)
     path.write_text(damaged, encoding="ascii")
     assert folder.set_aside(folder.read_all()[1][0]) != aside  # the first one stays
+
+
+def test_an_outline_is_the_result_as_planning_sees_it(registry: Registry, folder: ResultFolder, result: Result) -> None:
+    folder.save(result, made_logits(0))
+    folder.save(failed_result(result.run.model_copy(update={"seed": 1})))
+    (wholes, _), (outlines, _) = folder.read_all(), folder.outlines()
+    wanted = [view.view for view in result.views]
+    wanted.append(resolve_view(registry, Subject("tnews", "base", "mc_dropout")))
+    for whole, outline in zip(wholes, outlines, strict=True):
+        for name in ("run_id", "run", "status", "logits", "failure"):
+            assert getattr(outline, name) == getattr(whole, name)
+        assert outline.unscored(wanted) == whole.unscored(wanted)
+        assert outline.scorable(wanted) == whole.scorable(wanted) == wanted[:-1]
+        assert folder.has_logits(outline) == folder.has_logits(whole)
+        assert folder.whole(outline) == whole
 
 
 def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result: Result) -> None:

@@ -7,12 +7,13 @@ from benchmark.declarations.figures import AnyFigure, F1AgainstEceFigure
 from benchmark.errors import UserError
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry
+from benchmark.store import Result
 
 
 def draw_figures(
     registry: Registry,
     profile_name: str,
-    finished: Finished,
+    finished: Finished[Result],
     inputs: Inputs,
     seeds: Sequence[int],
     folder: Path,

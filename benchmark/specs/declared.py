@@ -20,6 +20,19 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
+class _Hint:
+    """What leads to the right name, looked for only where the mistake is shown: a description that may have one of
+    several forms is tried in each, and most of what is found wrong is never shown.
+    """
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name = name
+        self.known = known
+
+    def __str__(self) -> str:
+        return nearest(self.name, self.known)
+
+
 class Declared(BaseModel):
     """A strict, frozen description: no unknown key, no silent conversion (an integer may stand for a float)."""
 
@@ -29,10 +42,10 @@ class Declared(BaseModel):
     @classmethod
     def _name_unknown_keys(cls, value: object) -> object:
         if isinstance(value, dict):
-            known = [field.alias or name for name, field in cls.model_fields.items()]
+            known = cls.model_fields
             for key in value:
                 if key not in known:
-                    hint = nearest(str(key), known)
+                    hint = _Hint(str(key), tuple(known))
                     raise PydanticCustomError("unknown_key", 'unknown key "{key}"; {hint}', {"key": key, "hint": hint})
         return value
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import lru_cache
 
 from benchmark.specs.declared import Declared
 from benchmark.specs.training import LossTerm, OwnTerm, RunSpec
@@ -9,13 +10,22 @@ from benchmark.specs.training import LossTerm, OwnTerm, RunSpec
 
 def canonical(spec: Declared) -> str:
     """The one JSON text of a description: sorted keys, no blanks, shortest floats, ASCII."""
-    content = spec.model_dump(mode="json")
+    return _canonical(spec.model_dump(mode="json"))
+
+
+def _canonical(content: object) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def identity(spec: Declared) -> str:
     """The SHA-256 of a description's canonical form, in hexadecimal."""
-    return hashlib.sha256(canonical(spec).encode()).hexdigest()
+    return _identity_of(spec.model_dump_json())
+
+
+@lru_cache(maxsize=2**16)
+def _identity_of(text: str) -> str:
+    """Of any JSON text of a description; planning and reading ask for the same ones many times."""
+    return hashlib.sha256(_canonical(json.loads(text)).encode()).hexdigest()
 
 
 def recipe_identity(run: RunSpec) -> str:

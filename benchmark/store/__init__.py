@@ -2,6 +2,7 @@
 
 from benchmark.store.claims import claim
 from benchmark.store.folder import RESULTS, Logits, ResultFolder, Unusable
+from benchmark.store.outline import Outline
 from benchmark.store.result import (
     SCHEMA_VERSION,
     CorruptionRecord,
@@ -34,6 +35,7 @@ __all__ = [
     "Logits",
     "LogitsRecord",
     "Member",
+    "Outline",
     "PerLabel",
     "Reliability",
     "ResampledLabel",

@@ -2,6 +2,8 @@
 final name.
 """
 
+import contextlib
+import gc
 import hashlib
 import io
 import json
@@ -10,14 +12,18 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from benchmark.errors import UserError
 from benchmark.specs import RunSpec, readable_name
+from benchmark.store.outline import Outline
 from benchmark.store.result import LogitsRecord, Result
+
+Kind = TypeVar("Kind", Result, Outline)
 
 # Names of arrays in a file of logits; the number of passes follows the last.
 _ARRAYS = ("validation_logits", "validation_labels", "test_logits", "test_labels")
@@ -70,18 +76,34 @@ class ResultFolder:
         path = self.path(run)
         if not path.is_file():
             return None
-        found = _read_result(path)
+        found = _read(path, Result)
         return found if isinstance(found, Result) else None
+
+    def whole(self, outline: Outline) -> Result:
+        """The result of an outline. Raises UserError where the file is wrong in what the outline passes over."""
+        path = self.path(outline.run)
+        found = _read(path, Result)
+        if isinstance(found, Unusable):
+            raise UserError(f"{path}: {found.reason}; delete it, and the run is made again.")
+        return found
 
     def read_all(self) -> tuple[list[Result], list[Unusable]]:
         """Every result in the folder, by file name, and the files that are none."""
+        return self._read_all(Result)
+
+    def outlines(self) -> tuple[list[Outline], list[Unusable]]:
+        """The outline of every result in the folder, by file name, and the files that are none."""
+        return self._read_all(Outline)
+
+    def _read_all(self, model: type[Kind]) -> tuple[list[Kind], list[Unusable]]:
         results, unusable = [], []
-        for path in sorted(self.folder.glob("*.json")):
-            found = _read_result(path)
-            if isinstance(found, Result):
-                results.append(found)
-            else:
-                unusable.append(found)
+        with _nothing_collected():
+            for path in sorted(self.folder.glob("*.json")):
+                found = _read(path, model)
+                if isinstance(found, Unusable):
+                    unusable.append(found)
+                else:
+                    results.append(found)
         return results, unusable
 
     def set_aside(self, unusable: Unusable) -> Path:
@@ -117,11 +139,11 @@ class ResultFolder:
                     old.unlink(missing_ok=True)
         return path
 
-    def has_logits(self, result: Result) -> bool:
+    def has_logits(self, result: Result | Outline) -> bool:
         """Whether the result's logits are on this machine (they are not in git)."""
         return result.logits is not None and (self.folder / "logits" / Path(result.logits.file).name).is_file()
 
-    def read_logits(self, result: Result) -> Logits | None:
+    def read_logits(self, result: Result | Outline) -> Logits | None:
         """The logits of a result; None where they are missing or not the bytes that were stored."""
         if result.logits is None:
             return None
@@ -139,13 +161,27 @@ class ResultFolder:
             return Logits(**{name: arrays[name] for name in _ARRAYS}, mc_dropout=by_passes)
 
 
-def _read_result(path: Path) -> Result | Unusable:
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """No search for garbage while thousands of results are read: there is none, and each search looks at all of them,
+    which takes a third of the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _read(path: Path, model: type[Kind]) -> Kind | Unusable:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return Unusable(path, f"it cannot be read ({error})")
     try:
-        result = Result.model_validate_json(text)
+        result = model.model_validate_json(text)
     except ValidationError as error:
         if not text.strip():
             return Unusable(path, "it is empty")

@@ -4,12 +4,13 @@ scored.
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
-from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
+from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.store.views import HasViews
 
 SCHEMA_VERSION: Literal[3] = 3
 
@@ -17,7 +18,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0)]
 # Held as machine numbers, a quarter of the memory: they are most of a result, and a report holds all results at hand.
-Draws = Annotated[
+Numbers = Annotated[
     Sequence[NotNegative], AfterValidator(lambda values: array("d", values)), PlainSerializer(list, list[float])
 ]
 
@@ -95,11 +96,11 @@ class TrainingRecord(Record):
 class PerLabel(Record):
     """One value a label, in the order of ``label_names``; fractions."""
 
-    precision: list[NotNegative]
-    recall: list[NotNegative]
-    f1: list[NotNegative]
+    precision: Numbers
+    recall: Numbers
+    f1: Numbers
     support: list[Whole]
-    ece: list[NotNegative]
+    ece: Numbers
 
 
 class Reliability(Record):
@@ -117,8 +118,8 @@ class ResampledLabel(Record):
     """The scores of one label on each resample."""
 
     label: Whole
-    f1: Draws
-    ece: Draws
+    f1: Numbers
+    ece: Numbers
 
 
 class ResampledScores(Record):
@@ -126,8 +127,8 @@ class ResampledScores(Record):
     resample.
     """
 
-    f1: Draws
-    ece: Draws
+    f1: Numbers
+    ece: Numbers
     rare_labels: list[ResampledLabel]  # the rarest first
 
 
@@ -194,7 +195,7 @@ class Failure(Record):
     log: str | None
 
 
-class Result(Record):
+class Result(Record, HasViews):
     """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
 
     schema_version: Literal[3]
@@ -225,15 +226,6 @@ class Result(Record):
         """The scores of that view, if they were made."""
         wanted = identity(spec)
         return next((view for view in self.views if view.view_id == wanted), None)
-
-    def scorable(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
-        """Those of the views for which the run's own logits hold what it takes."""
-        held = self.logits.mc_dropout if self.logits else []
-        return [spec for spec in specs if not isinstance(spec.calibrator, McDropout) or spec.calibrator.passes in held]
-
-    def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
-        """Those of the views whose scores were not made."""
-        return [spec for spec in specs if self.view(spec) is None]
 
 
 def finite_or_none(values: Any) -> list[float | None]:

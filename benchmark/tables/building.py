@@ -18,7 +18,7 @@ from benchmark.registry import (
     encoder_name,
     row_key,
 )
-from benchmark.store import ViewRecord
+from benchmark.store import Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
@@ -37,7 +37,7 @@ class GridBuilder:
     """Builds the grids of one profile from the results at hand."""
 
     def __init__(
-        self, registry: Registry, profile_name: str, finished: Finished, inputs: Inputs, seeds: Sequence[int]
+        self, registry: Registry, profile_name: str, finished: Finished[Result], inputs: Inputs, seeds: Sequence[int]
     ) -> None:
         self.registry = registry
         self.profile = registry.profile(profile_name)

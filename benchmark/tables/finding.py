@@ -21,7 +21,7 @@ class Scored:
 class ResultFinder:
     """Finds the results of one profile among those at hand."""
 
-    def __init__(self, registry: Registry, profile_name: str, finished: Finished, inputs: Inputs) -> None:
+    def __init__(self, registry: Registry, profile_name: str, finished: Finished[Result], inputs: Inputs) -> None:
         self.registry = registry
         self.profile_name = profile_name
         self.profile = registry.profile(profile_name)
