@@ -82,7 +82,7 @@ def test_labels_without_rows_are_counted_and_score_zero() -> None:
     scored = score(view(), fewer)
     assert scored.labels_without_rows == 2
     assert scored.per_label.support[4:] == [0, 0]
-    assert scored.per_label.recall[4:] == [0.0, 0.0]
+    assert list(scored.per_label.recall[4:]) == [0.0, 0.0]
     assert scored.scores["recall"] == pytest.approx(sum(scored.per_label.recall) / 6)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
 from benchmark.store.views import HasViews
@@ -20,6 +21,12 @@ Whole = Annotated[int, Field(ge=0)]
 # Held as machine numbers, a quarter of the memory: they are most of a result, and a report holds all results at hand.
 Numbers = Annotated[
     Sequence[NotNegative], AfterValidator(lambda values: array("d", values)), PlainSerializer(list, list[float])
+]
+# Draws have five digits, which a number of 32 bits holds.
+Draws = Annotated[
+    Sequence[NotNegative],
+    AfterValidator(lambda values: array("f", values)),
+    PlainSerializer(lambda values: [float(f"{value:.5g}") for value in values], list[float]),
 ]
 
 
@@ -68,7 +75,8 @@ class EncoderRecord(Record):
     rows: Literal["packed", "padded"]
 
 
-class EpochRecord(Record):
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", strict=True))
+class EpochRecord:
     """Means over the training rows of an epoch, dropout on; a term that had not joined has none."""
 
     loss: Number
@@ -118,8 +126,8 @@ class ResampledLabel(Record):
     """The scores of one label on each resample."""
 
     label: Whole
-    f1: Numbers
-    ece: Numbers
+    f1: Draws
+    ece: Draws
 
 
 class ResampledScores(Record):
@@ -127,8 +135,8 @@ class ResampledScores(Record):
     resample.
     """
 
-    f1: Numbers
-    ece: Numbers
+    f1: Draws
+    ece: Draws
     rare_labels: list[ResampledLabel]  # the rarest first
 
 

@@ -137,7 +137,7 @@ def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequen
 
 
 def _scaled(metric: Metric, values: Sequence[float] | None) -> Array | None:
-    return None if values is None else metric.scale * np.array(values)
+    return None if values is None else metric.scale * np.array(values, dtype=np.float64)
 
 
 def _mean_of_parts(seeds: list[list[_Value]]) -> Array | None:
