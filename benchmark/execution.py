@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
-from benchmark.schedule import Display, Outcome, Pool, Slot, run_labels
+from benchmark.schedule import Display, Outcome, Pool, Slot, Update, run_labels
 from benchmark.scoring import score_all
 from benchmark.store import Outline, ResultFolder
 
@@ -49,8 +49,10 @@ def train(
     where: Places,
     own_functions: Path,
     redo: bool,
+    listeners: Sequence[Callable[[Update], None]] = (),
 ) -> Outcome:
-    """Train the planned runs that need it, the longest of a seed first, and show how it goes.
+    """Train the planned runs that need it, the longest of a seed first, and show how it goes; ``listeners`` hear of all
+    that the display does.
 
     Raises ``CannotStart`` where workers die before they take a job, KeyboardInterrupt on Ctrl-C or SIGTERM; in each
     case after all workers have ended.
@@ -80,12 +82,20 @@ def train(
     chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
     labels = run_labels((planned.run, planned.methods) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(slots)) as display:
-        pool = Pool(slots, setup, folder.folder / "logs", display.update)
+        pool = Pool(slots, setup, folder.folder / "logs", _all_of(display.update, *listeners))
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
     return display.outcome
+
+
+def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:
+    def tell(update: Update) -> None:
+        for listener in listeners:
+            listener(update)
+
+    return tell
 
 
 def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict, TypeAdapter
+from pydantic import ConfigDict, Field, Strict, TypeAdapter
 
 from benchmark.declarations import Dataset, Encoder
 from benchmark.specs import Count, Declared, Items, RunSpec, ViewSpec
@@ -42,13 +42,29 @@ class Ready(Declared):
     event: Literal["ready"] = "ready"
 
 
+class EpochMeans(Declared):
+    """Means over the training rows of an epoch, dropout on; a term that had not joined has none. Numbers that are not
+    finite are sent, too: it is not for a message to stop a run.
+    """
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+    loss: float
+    terms: Items[float | None]
+    entropy: float
+    accuracy: float
+
+
 class EpochDone(Declared):
-    """So many epochs of the job are done, in so many seconds."""
+    """So many epochs of the job are done, in so many seconds, and what was recorded of the last of them."""
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     event: Literal["epoch"] = "epoch"
     done: int
     of: int
     seconds: float
+    means: EpochMeans | None = None
 
 
 class JobEnded(Declared):

@@ -33,11 +33,12 @@ from benchmark.inputs import find_inputs, places
 from benchmark.listing import listing
 from benchmark.own_data import SEEDS, own_files, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
+from benchmark.registry import OWN, Registry, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
 from benchmark.store import Outline, ResultFolder
 from benchmark.tables import GridBuilder
+from benchmark.tracking import add_track_option, chosen_trackers, listening
 
 # What fits most languages and a small machine; three layers are what a CPU trains in minutes.
 _OWN_ENCODERS = {"cpu": "multilingual_e5_small_3_layers", "cuda": "multilingual_e5_small"}
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="worker processes a GPU (default: 1) or on the CPU (default: one a core, as far as memory goes)",
     )
+    add_track_option(parser)
     _add_own_data_options(parser)
     return parser
 
@@ -98,14 +100,14 @@ def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
 
 def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
+    trackers = chosen_trackers(arguments.track)
     devices = find_devices()
     own = _own_profile(console, arguments, devices[0])
     registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
     profile = registry.profile(profile_name)
     if arguments.list:
-        every = {name: ResultFolder(arguments.results_dir, name) for name in registry.profiles}
-        console.print(listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0])))
+        console.print(_listing(registry, profile_name, arguments.results_dir))
         return DONE
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
@@ -144,7 +146,8 @@ def _command(arguments: argparse.Namespace) -> int:
         console.print(f"moved aside: {folder.set_aside(problem)}")
     all_scored = _score_again(console, folder, plan, finished, own_functions)
     try:
-        outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo)
+        with listening(trackers, folder, plan, console.print) as heard:
+            outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo, heard)
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
@@ -156,6 +159,11 @@ def _command(arguments: argparse.Namespace) -> int:
         builder = GridBuilder(registry, profile_name, made, found.inputs, wanted_seeds)
         _report(console, builder, tables, arguments.tables_dir / profile_name)
     return code
+
+
+def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
+    every = {name: ResultFolder(results_dir, name) for name in registry.profiles}
+    return listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0]))
 
 
 def _own_profile(console: Console, arguments: argparse.Namespace, device: Device) -> str | None:

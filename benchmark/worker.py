@@ -11,14 +11,14 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import torch
 
 from benchmark import own_code
 from benchmark.environment import cpu_name, describe_environment
 from benchmark.errors import UserError
-from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
+from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
 from benchmark.scoring import score_all
 from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
@@ -88,7 +88,9 @@ class Worker:
             data,
             loaded.reset(),
             self.device,
-            on_epoch=lambda done, seconds: self.send(EpochDone(done=done, of=n_epochs, seconds=seconds)),
+            on_epoch=lambda done, seconds, recorded: self.send(
+                EpochDone(done=done, of=n_epochs, seconds=seconds, means=_means(recorded))
+            ),
             pieces=job.pieces,
             mc_dropout={view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)},
         )
@@ -134,6 +136,10 @@ class Worker:
 def _logits(trained: Trained, data: TrainingData) -> Logits:
     validation, test = data.validation.labels, data.test.labels
     return Logits(trained.validation_logits, validation, trained.test_logits, test, trained.mc_dropout)
+
+
+def _means(recorded: dict[str, Any]) -> EpochMeans:
+    return EpochMeans(**{name: recorded[name] for name in EpochMeans.model_fields})
 
 
 def _training_record(trained: Trained, device: torch.device, pieces: int) -> TrainingRecord:

@@ -158,7 +158,7 @@ def _ours(inputs: dict[str, Any], precision: str) -> float:
     class Enough(Exception):
         """Both epochs are timed; what follows is evaluation."""
 
-    def on_epoch(done: int, seconds: float) -> None:
+    def on_epoch(done: int, seconds: float, recorded: dict[str, Any]) -> None:
         if device.type == "cuda":
             torch.cuda.synchronize()
         ends.append(time.perf_counter())

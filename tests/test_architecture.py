@@ -45,6 +45,7 @@ FLOORS = {
     "worker": 6,
     "commandline": 6,
     "execution": 7,
+    "tracking": 7,
     "listing": 7,
     "own_data": 4,
     "recommendation": 8,
@@ -67,6 +68,7 @@ WITHOUT_TORCH = [
     "scoring",
     "metrics",
     "page",
+    "tracking",
 ]
 
 

@@ -53,7 +53,7 @@ class Trained:
     steps: int = 0
 
 
-EpochListener = Callable[[int, float], None]
+EpochListener = Callable[[int, float, dict[str, Any]], None]
 Autocast = Callable[[], AbstractContextManager[Any]]
 
 
@@ -62,17 +62,17 @@ def train(
     data: TrainingData,
     encoder: TextEncoder,
     device: torch.device,
-    on_epoch: EpochListener = lambda epochs_done, seconds: None,
+    on_epoch: EpochListener = lambda epochs_done, seconds, recorded: None,
     pieces: int = 1,
     mc_dropout: Collection[int] = (),
 ) -> Trained:
     """Fine-tune ``encoder`` (already on ``device``, its pretrained weights in place) and a fresh head; score both
     held-out splits.
 
-    ``on_epoch`` is called after each epoch with the number done and the seconds since the start. Everything random
-    follows from the run's seed. ``pieces`` above 1 computes each batch in so many parts, for less memory and more
-    time; the loss still sees the whole batch. ``mc_dropout`` asks for as many passes over the test rows with dropout
-    on. Raises ``Diverged`` where the loss is not finite, and
+    ``on_epoch`` is called after each epoch with the number done, the seconds since the start, and what ``epochs`` of
+    the result holds of it. Everything random follows from the run's seed. ``pieces`` above 1 computes each batch in so
+    many parts, for less memory and more time; the loss still sees the whole batch. ``mc_dropout`` asks for so many
+    passes over the test rows with dropout on. Raises ``Diverged`` where the loss is not finite, and
     ``torch.OutOfMemoryError`` as torch does.
     """
     settings = run.optimisation
@@ -105,7 +105,7 @@ def train(
             objective.after_step(logits, labels, step)
             result.steps += 1
         result.epochs.append(_epoch_entry(objective))
-        on_epoch(epoch + 1, time.monotonic() - started)
+        on_epoch(epoch + 1, time.monotonic() - started, result.epochs[-1])
     result.train_seconds = time.monotonic() - started
     result.train_tokens = int(data.train.texts.lengths.sum()) * settings.epochs
 
