@@ -170,6 +170,35 @@ def _ours(inputs: dict[str, Any], precision: str) -> float:
     return ends[1] - ends[0]
 
 
+def training_arguments(run: Any, folder: str, epochs: int, may_use_bfloat16: bool) -> Any:
+    """The Trainer's settings for a run, as a good user would write them."""
+    import torch
+    from transformers import TrainingArguments
+
+    from benchmark.training.loop import supports_bfloat16
+
+    settings = run.optimisation
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return TrainingArguments(
+        output_dir=folder,
+        num_train_epochs=epochs,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=1024,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_share,
+        lr_scheduler_type="linear",
+        max_grad_norm=settings.max_gradient_norm or 0.0,
+        optim="adamw_torch_fused",
+        bf16=may_use_bfloat16 and supports_bfloat16(device),
+        use_cpu=device.type == "cpu",
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
 def _trainer(inputs: dict[str, Any], precision: str) -> float:
     """The Trainer as a good user sets it up: padding to a multiple of 8 a batch, fused AdamW, no logging or saving."""
     import torch
@@ -179,12 +208,8 @@ def _trainer(inputs: dict[str, Any], precision: str) -> float:
         DataCollatorWithPadding,
         Trainer,
         TrainerCallback,
-        TrainingArguments,
     )
 
-    from benchmark.training.loop import supports_bfloat16
-
-    settings = inputs["run"].optimisation
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     layers = {} if inputs["encoder"].layers is None else {"num_hidden_layers": inputs["encoder"].layers}
     model = AutoModelForSequenceClassification.from_pretrained(
@@ -203,23 +228,7 @@ def _trainer(inputs: dict[str, Any], precision: str) -> float:
         on_train_end = on_epoch_begin
 
     with tempfile.TemporaryDirectory() as folder:
-        wanted = TrainingArguments(
-            output_dir=folder,
-            num_train_epochs=2,
-            per_device_train_batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            warmup_steps=0.1,
-            lr_scheduler_type="linear",
-            max_grad_norm=settings.max_gradient_norm or 0.0,
-            optim="adamw_torch_fused",
-            bf16=precision == "auto" and supports_bfloat16(device),
-            use_cpu=device.type == "cpu",
-            logging_strategy="no",
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-        )
+        wanted = training_arguments(inputs["run"], folder, 2, precision == "auto")
         collator = DataCollatorWithPadding(inputs["tokenizer"], pad_to_multiple_of=8)
         Trainer(model=model, args=wanted, train_dataset=rows, data_collator=collator, callbacks=[Clock()]).train()
     return starts[2] - starts[1]

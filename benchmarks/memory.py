@@ -1,0 +1,91 @@
+"""Memory of a worker over many runs: does anything grow?
+
+python benchmarks/memory.py --runs 50        # the demo's runs, one after another in one process
+"""
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+from tabulate import tabulate
+
+from benchmark.inputs import find_inputs, places
+from benchmark.jobs import Job, WorkerSetup
+from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+from benchmark.worker import Worker
+
+
+def main() -> None:
+    """Print the memory after every tenth run, and by how much a run of the second half added to it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--profile", default="demo")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--encoder-dir")
+    arguments = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    resident, on_device = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        setup = WorkerSetup(
+            results_root=Path(folder),
+            profile=arguments.profile,
+            data_folders=where.all_data_folders(),
+            encoder_folders=where.encoder_folders,
+            built_encoders=where.built_encoders,
+            own_code=Path(folder),
+            device=device,
+            threads=torch.get_num_threads(),
+        )
+        worker = Worker(setup, io.StringIO())
+        for planned in _plan(arguments)[: arguments.runs]:
+            job = Job(
+                run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False
+            )
+            ended = worker.handle(job)
+            if ended.outcome != "success":
+                sys.exit(f"{planned.run_id}: {ended.reason}")
+            resident.append(_resident_mib())
+            on_device.append(torch.cuda.memory_allocated() / 2**20 if device == "cuda" else 0.0)
+            worker.events.seek(0)
+            worker.events.truncate()
+    shown = [0, *range(9, len(resident), 10)]
+    rows = [(index + 1, resident[index], on_device[index]) for index in shown]
+    print(tabulate(rows, ["runs", "resident MiB", "on the device MiB"], tablefmt="pipe", floatfmt=".0f"))
+    half = len(resident) // 2
+    print(
+        f"added by a run of the second half: {(resident[-1] - resident[half]) / max(len(resident) - 1 - half, 1):.2f}"
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> list[PlannedRun]:
+    """As many seeds of the profile as it takes."""
+    registry = load_registry()
+    profile = registry.profile(arguments.profile)
+    tables = select_tables(registry, arguments.profile, ["all"])
+    subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
+    encoders = [name for subject in subjects if (name := encoder_name(profile, subject)) is not None]
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    found = find_inputs(registry, [profile.datasets[subject.dataset] for subject in subjects], encoders, where)
+    if found.missing:
+        sys.exit("\n".join(found.missing.values()))
+    return make_plan(registry, arguments.profile, tables, range(arguments.runs), found.inputs, Finished.of([]))
+
+
+def _resident_mib() -> float:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""A whole plan of runs beside a shell loop that starts one Hugging Face Trainer a run.
+
+python benchmarks/whole_plan.py --profile demo --every 5     # the loop is timed on every fifth run
+
+The loop's processes train with cross-entropy alone, whatever the method, and score nothing: what they lack would cost
+them time. Needs ``pip install accelerate`` beside requirements.txt, which the Trainer asks for.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks")]
+
+
+def main() -> None:
+    """Time both, and print how many times ours the loop takes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--profile", default="demo")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="time the loop on every N-th run only")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--encoder-dir")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    plan = _plan(arguments)
+    if arguments.one is not None:
+        _train_one(arguments, plan[arguments.one])
+        return
+    given = {"--data-dir": arguments.data_dir, "--encoder-dir": arguments.encoder_dir}
+    inputs = [word for option, value in given.items() if value for word in (option, value)]
+    with tempfile.TemporaryDirectory() as folder:
+        ours = _timed(
+            "-m", "benchmark.run", "--profile", arguments.profile, "--seeds", "0", "--results-dir", folder, *inputs
+        )
+    print(f"ours: {len(plan)} runs in {ours:.0f} s", file=sys.stderr)
+    chosen = range(0, len(plan), arguments.every)
+    theirs = []
+    for index in chosen:
+        theirs.append(_timed(__file__, *sys.argv[1:], "--one", str(index)))
+        print(f"loop, run {index + 1}: {theirs[-1]:.1f} s", file=sys.stderr)
+    whole = sum(theirs) / len(theirs) * len(plan)
+    basis = "" if arguments.every == 1 else f" (from {len(theirs)} of them)"
+    print(
+        f"{arguments.profile}: {len(plan)} runs; ours {ours:.0f} s, the loop {whole:.0f} s{basis}, {whole / ours:.1f} times ours"
+    )
+
+
+def _timed(*arguments: str) -> float:
+    started = time.perf_counter()
+    call = subprocess.run([sys.executable, *arguments], cwd=PROJECT, capture_output=True, text=True, check=False)
+    if call.returncode:
+        sys.exit(call.stdout + call.stderr)
+    return time.perf_counter() - started
+
+
+def _plan(arguments: argparse.Namespace) -> list:
+    """The plan of seed 0."""
+    from benchmark.inputs import find_inputs, places
+    from benchmark.plan import Finished, make_plan
+    from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+
+    registry = load_registry()
+    profile = registry.profile(arguments.profile)
+    tables = select_tables(registry, arguments.profile, ["all"])
+    subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
+    encoders = [name for subject in subjects if (name := encoder_name(profile, subject)) is not None]
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    found = find_inputs(registry, [profile.datasets[subject.dataset] for subject in subjects], encoders, where)
+    if found.missing:
+        sys.exit("\n".join(found.missing.values()))
+    return make_plan(registry, arguments.profile, tables, [0], found.inputs, Finished.of([]))
+
+
+def _train_one(arguments: argparse.Namespace, planned) -> None:
+    """What a script of the loop does: read, tokenise, train, predict both held-out splits."""
+    from against_trainer import training_arguments
+    from datasets import Dataset
+    from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer
+
+    from benchmark.data import load_corpus
+    from benchmark.encoders import find_encoder
+    from benchmark.inputs import places
+    from benchmark.models import build_encoder, load_tokenizer
+
+    where, run = places(arguments.data_dir, arguments.encoder_dir), planned.run
+    corpus = load_corpus(run.data.dataset, planned.dataset, where.all_data_folders())
+    found = find_encoder(planned.encoder, where.encoder_folders, where.built_encoders)
+    if found.origin == "built":
+        build_encoder(planned.encoder, found.folder)
+    tokenizer = load_tokenizer(planned.encoder, found.folder)
+    layers = {} if planned.encoder.layers is None else {"num_hidden_layers": planned.encoder.layers}
+    model = AutoModelForSequenceClassification.from_pretrained(found.folder, num_labels=corpus.n_labels, **layers)
+
+    def rows(split: str) -> Dataset:
+        part = corpus.split(split)
+        encoded = tokenizer(list(part.texts), truncation=True, max_length=run.encoder.max_length)
+        return Dataset.from_dict({**encoded, "labels": part.labels.tolist()})
+
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = training_arguments(run, folder, run.optimisation.epochs, run.optimisation.precision == "auto")
+        collator = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=8)
+        trainer = Trainer(model=model, args=wanted, train_dataset=rows("train"), data_collator=collator)
+        trainer.train()
+        for split in ("validation", "test"):
+            trainer.predict(rows(split))
+
+
+if __name__ == "__main__":
+    main()
