@@ -44,9 +44,8 @@ def main() -> None:
         print(f"loop, run {index + 1}: {theirs[-1]:.1f} s", file=sys.stderr)
     whole = sum(theirs) / len(theirs) * len(plan)
     basis = "" if arguments.every == 1 else f" (from {len(theirs)} of them)"
-    print(
-        f"{arguments.profile}: {len(plan)} runs; ours {ours:.0f} s, the loop {whole:.0f} s{basis}, {whole / ours:.1f} times ours"
-    )
+    print(f"{arguments.profile}: {len(plan)} runs; ours {ours:.0f} s, ", end="")
+    print(f"the loop {whole:.0f} s{basis}, {whole / ours:.1f} times ours")
 
 
 def _timed(*arguments: str) -> float:
