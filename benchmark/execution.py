@@ -1,4 +1,4 @@
-"""Carrying out a plan: scoring stored logits again, training on the devices of this machine."""
+"""Carrying out a plan: scoring stored logits again, training on the devices of a backend."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
-from benchmark.schedule import Display, Outcome, Pool, Slot, run_labels
+from benchmark.schedule import Backend, Display, Outcome, Pool, Slot, run_labels
 from benchmark.scoring import score_all
 from benchmark.store import Result, ResultFolder
 
@@ -49,11 +49,12 @@ def train(
     where: Places,
     own_functions: Path,
     redo: bool,
+    backend: Backend,
 ) -> Outcome:
     """Train the planned runs that need it, the longest of a seed first, and show how it goes.
 
-    Raises ``CannotStart`` where workers die before they take a job, KeyboardInterrupt on Ctrl-C or SIGTERM; in each
-    case after all workers have ended.
+    Raises ``CannotStart`` where workers die before they take a job or find no place, KeyboardInterrupt on Ctrl-C
+    or SIGTERM; in each case after all workers have ended.
     """
     to_train = [planned for planned in plan if planned.action == "train"]
     if not to_train:
@@ -80,7 +81,7 @@ def train(
     chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
     labels = run_labels((planned.run, planned.methods) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(slots)) as display:
-        pool = Pool(slots, setup, folder.folder / "logs", display.update)
+        pool = Pool(len(slots), backend.workers(slots, setup, folder), display.update, display.retired)
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
         except BaseExceptionGroup as group:

@@ -1,12 +1,13 @@
 """``python -m benchmark.run``: make the runs that tables need."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from tabulate import tabulate
 
+from benchmark.backends import add_backend_options, choose_backend
 from benchmark.commandline import (
     DONE,
     SOME_FAILED,
@@ -34,7 +35,7 @@ from benchmark.own_data import SEEDS, own_files, write_own_entries
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, encoder_name, load_registry, select_tables, table_subjects
 from benchmark.reporting import write_all
-from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
+from benchmark.schedule import CannotStart, Device, Outcome, Slot, run_labels
 from benchmark.store import Result, ResultFolder
 from benchmark.tables import GridBuilder
 
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="worker processes a GPU (default: 1) or on the CPU (default: one a core, as far as memory goes)",
     )
+    add_backend_options(parser)
     _add_own_data_options(parser)
     return parser
 
@@ -97,7 +99,8 @@ def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
 
 def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    devices = find_devices()
+    backend = choose_backend(arguments)
+    devices = backend.devices
     own = _own_profile(console, arguments, devices[0])
     registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
@@ -126,7 +129,7 @@ def _command(arguments: argparse.Namespace) -> int:
 
     works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in plan}
     to_train = [planned for planned in plan if planned.action == "train"]
-    slots = make_slots(devices, arguments.jobs_per_device, len(to_train))
+    slots = backend.slots(arguments.jobs_per_device, len(to_train))
     estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
     estimator.learn(results, works)
     console.print(first_line(registry, profile_name, why, _time(to_train, works, estimator, slots)))
@@ -143,7 +146,7 @@ def _command(arguments: argparse.Namespace) -> int:
         console.print(f"moved aside: {folder.set_aside(problem)}")
     all_scored = _score_again(console, folder, plan, finished, own_functions)
     try:
-        outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo)
+        outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo, backend)
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
@@ -222,7 +225,7 @@ def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:
     return [sentence for name, sentence in missing.items() if name in needed]
 
 
-def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: list[Slot]) -> str:
+def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: Sequence[Slot]) -> str:
     if not to_train:
         return "nothing to train"
     seconds = sum(estimator.seconds(works[planned.run_id]) for planned in to_train) / len(slots)
@@ -267,7 +270,7 @@ def _print_end(console: Console, profile_name: str, done_before: int, outcome: O
     return SOME_FAILED if outcome.failed else DONE
 
 
-def _names(slots: list[Slot]) -> str:
+def _names(slots: Sequence[Slot]) -> str:
     names: dict[str, int] = {}
     for slot in slots:
         names[slot.device.name] = names.get(slot.device.name, 0) + 1

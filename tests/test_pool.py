@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.registry import Inputs, Registry, Subject, resolve_run
-from benchmark.schedule import CannotStart, Device, Pool, Slot, Update
+from benchmark.schedule import CannotStart, Device, Pool, Slot, Update, local_workers
 from tests.fake_worker import (
     ALWAYS_DIES,
     DIES_TWICE,
@@ -45,7 +45,8 @@ def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[
             threads=slot.threads,
         )
 
-    return Pool(slots, setup, folder / "logs", updates.append, command)
+    hire = local_workers(slots, setup, folder / "logs", command)
+    return Pool(len(slots), hire, updates.append, lambda reason: None)
 
 
 def ends(updates: list[Update], seed: int) -> list[JobEnded]:

@@ -84,6 +84,11 @@ class Display:
             self.running.pop(update.slot, None)
             self._ended(run_id, update.event)
 
+    def retired(self, reason: str) -> None:
+        """Take note of a slot that is given up."""
+        self.n_slots -= 1
+        self._say(f"fewer   workers, {self.n_slots} left: {reason}")
+
     def _ended(self, run_id: str, event: JobEnded) -> None:
         if event.outcome == "claimed":
             self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")

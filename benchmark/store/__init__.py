@@ -1,7 +1,7 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
 from benchmark.store.claims import claim
-from benchmark.store.folder import RESULTS, Logits, ResultFolder, Unusable
+from benchmark.store.folder import RESULTS, Damaged, Logits, Parcel, ResultFolder, Unusable
 from benchmark.store.result import (
     SCHEMA_VERSION,
     CorruptionRecord,
@@ -25,6 +25,7 @@ __all__ = [
     "RESULTS",
     "SCHEMA_VERSION",
     "CorruptionRecord",
+    "Damaged",
     "DataRecord",
     "EncoderRecord",
     "EnvironmentRecord",
@@ -32,6 +33,7 @@ __all__ = [
     "Failure",
     "Logits",
     "LogitsRecord",
+    "Parcel",
     "PerLabel",
     "Reliability",
     "ResampledLabel",

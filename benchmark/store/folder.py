@@ -41,6 +41,40 @@ class Unusable:
     reason: str
 
 
+class Damaged(Exception):
+    """A parcel does not hold what it should, and why."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The files of one run as bytes, on their way from one folder to another; None for one that there is not."""
+
+    result: bytes | None
+    logits: bytes | None
+    log: bytes | None
+
+    def opened(self, run: RunSpec) -> Result | None:
+        """The result, of just that run and with just the logits that it names; None where the parcel holds none.
+
+        Raises ``Damaged`` for anything else.
+        """
+        if self.result is None:
+            return None
+        try:
+            result = Result.model_validate_json(self.result)
+        except ValidationError as error:
+            raise Damaged(f"it is no result ({error.errors()[0]['msg']})") from None
+        if result.run != run:
+            raise Damaged("it is the result of another run")
+        if (result.logits is None) != (self.logits is None):
+            raise Damaged("result and logits do not belong together")
+        if result.logits is not None and self.logits is not None:
+            digest = hashlib.sha256(self.logits).hexdigest()
+            if result.logits.sha256 != digest or result.logits.file != _logits_name(run, digest):
+                raise Damaged("its logits are not the bytes that were computed")
+        return result
+
+
 class ResultFolder:
     """Results of one profile: ``<name>.json`` each, ``logits/``, ``logs/``, ``claims/`` and ``set_aside/`` beside
     them.
@@ -91,16 +125,22 @@ class ResultFolder:
         raise AssertionError("unreachable: the numbers do not end")
 
     def save(self, result: Result, logits: Logits | None = None) -> Path:
-        """Write a result, its logits first and under a name of their content, so that the old state, logits included,
+        """Write a result and its logits, under a name of their content."""
+        if logits is None:
+            return self.put(result, None)
+        content = _pack(logits)
+        digest = hashlib.sha256(content).hexdigest()
+        record = LogitsRecord(file=_logits_name(result.run, digest), sha256=digest)
+        return self.put(result.model_copy(update={"logits": record}), content)
+
+    def put(self, result: Result, logits: bytes | None) -> Path:
+        """Write a result that names its logits, whose file's bytes come first, so that the old state, logits included,
         stays whole until the new result stands under its final name.
         """
         folder, name = self.folder / "logits", readable_name(result.run)
         if logits is not None:
-            content = _pack(logits)
-            digest = hashlib.sha256(content).hexdigest()
-            target = folder / f"{name}.{digest[:12]}.npz"
-            _write_atomically(target, content)
-            result = result.model_copy(update={"logits": LogitsRecord(file=target.name, sha256=digest)})
+            assert result.logits is not None, "a result with logits names them"
+            _write_atomically(folder / result.logits.file, logits)
         path = self.path(result.run)
         _write_atomically(path, _to_json(result).encode("ascii"))
         if result.logits is not None:
@@ -108,6 +148,22 @@ class ResultFolder:
                 if old.name != result.logits.file:
                     old.unlink(missing_ok=True)
         return path
+
+    def take_out(self, run: RunSpec) -> Parcel:
+        """What a run has left here, as bytes, to be stored in another folder; nothing of it stays here."""
+        done = self.read(run)
+        logits = None if done is None or done.logits is None else self.folder / "logits" / done.logits.file
+        paths = (self.path(run), logits, self.log_path(run))
+        parcel = Parcel(*(path.read_bytes() if path is not None and path.is_file() else None for path in paths))
+        for path in paths:
+            if path is not None:
+                path.unlink(missing_ok=True)
+        return parcel
+
+    def put_log(self, run: RunSpec, content: bytes) -> Path:
+        """Write the run's log, made elsewhere; returns where it stands."""
+        _write_atomically(self.log_path(run), content)
+        return self.log_path(run)
 
     def has_logits(self, result: Result) -> bool:
         """Whether the result's logits are on this machine (they are not in git)."""
@@ -155,6 +211,10 @@ def _to_json(result: Result) -> str:
 
 def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
+
+
+def _logits_name(run: RunSpec, digest: str) -> str:
+    return f"{readable_name(run)}.{digest[:12]}.npz"
 
 
 def _pack(logits: Logits) -> bytes:

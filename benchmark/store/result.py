@@ -215,6 +215,10 @@ class Result(Record):
         wanted = identity(spec)
         return next((view for view in self.views if view.view_id == wanted), None)
 
+    def has_all(self, specs: Iterable[ViewSpec]) -> bool:
+        """Whether the run is done, with every one of the views."""
+        return self.status == "success" and not self.unscored(specs)
+
     def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
         """Those of the views whose scores were not made."""
         return [spec for spec in specs if self.view(spec) is None]
