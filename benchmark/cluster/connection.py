@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from benchmark.schedule.local import WORKER
 from benchmark.store import ResultFolder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_SECONDS_TO_ANSWER = 10.0
 
 
 class RayBackend:
@@ -57,8 +59,8 @@ class RayBackend:
 def _connect(address: str | None, own_functions: Path) -> None:
     """Connect to the cluster that is named, else to one that runs here, else start one of this machine alone."""
     named = address or os.environ.get("RAY_ADDRESS")
-    if named is not None and named.startswith("ray://"):
-        raise UserError(f"--address {named}: run this on a machine of the cluster, with --address auto or HOST:PORT.")
+    if named not in (None, "auto"):
+        _check(named)
     handler = signal.getsignal(signal.SIGTERM)
     with tempfile.TemporaryDirectory() as folder:
         _stage(Path(folder), own_functions)
@@ -72,12 +74,25 @@ def _connect(address: str | None, own_functions: Path) -> None:
             ray.init(address=named or "auto", **options)
         except ConnectionError as error:
             if named is not None:
-                raise UserError(f"--backend ray: there is no cluster at {named} ({_first_line(error)})") from None
+                raise UserError(f"--backend ray: {named}: there is no cluster ({_first_line(error)})") from None
             ray.init(include_dashboard=False, **options)
-        except (RuntimeError, ValueError) as error:  # another version of Ray or Python, an address that is none
+        except (RuntimeError, ValueError) as error:  # another version of Ray or Python, say
             raise UserError(f"--backend ray: {named or 'the cluster here'}: {_first_line(error)}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)  # Ray sets one of its own, which would not end the workers first
+    # What Ray prints of a node that is gone, twenty lines of its log, has no switch; the pool says it in one.
+    ray._private.worker._worker_logs_enabled = False
+
+
+def _check(address: str) -> None:
+    """See that somebody listens there, for Ray would try for ten minutes. Raises UserError."""
+    host, colon, port = address.rpartition(":")
+    if not (host and colon and port.isdecimal()) or "/" in host:
+        raise UserError(f"--address {address}: write HOST:PORT of the head, or auto on a machine of the cluster.")
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(f"--backend ray: nothing answers at {address} ({error}).") from None
 
 
 def _stage(folder: Path, own_functions: Path) -> None:
