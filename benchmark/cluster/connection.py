@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import ray
+from ray._private import services
+from ray.exceptions import RayError
 
 from benchmark.cluster.node import OWN_FUNCTIONS
 from benchmark.cluster.slots import NodeSlot, node_devices, node_slots
@@ -59,8 +61,10 @@ class RayBackend:
 def _connect(address: str | None, own_functions: Path) -> None:
     """Connect to the cluster that is named, else to one that runs here, else start one of this machine alone."""
     named = address or os.environ.get("RAY_ADDRESS")
-    if named not in (None, "auto"):
+    if named is not None and named != "auto":
         _check(named)
+    elif named is None and not _one_runs_here():
+        address = "local"
     handler = signal.getsignal(signal.SIGTERM)
     with tempfile.TemporaryDirectory() as folder:
         _stage(Path(folder), own_functions)
@@ -71,17 +75,25 @@ def _connect(address: str | None, own_functions: Path) -> None:
             "configure_logging": True,
         }
         try:
-            ray.init(address=named or "auto", **options)
-        except ConnectionError as error:
-            if named is not None:
-                raise UserError(f"--backend ray: {named}: there is no cluster ({_first_line(error)})") from None
-            ray.init(include_dashboard=False, **options)
-        except (RuntimeError, ValueError) as error:  # another version of Ray or Python, say
+            if address == "local":
+                ray.init(address=address, include_dashboard=False, **options)
+            else:
+                ray.init(address=named or "auto", **options)
+        except (ConnectionError, RayError, RuntimeError, ValueError) as error:  # another version of Ray or Python, say
             raise UserError(f"--backend ray: {named or 'the cluster here'}: {_first_line(error)}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)  # Ray sets one of its own, which would not end the workers first
     # What Ray prints of a node that is gone, twenty lines of its log, has no switch; the pool says it in one.
     ray._private.worker._worker_logs_enabled = False
+
+
+def _one_runs_here() -> bool:
+    """Whether a cluster runs on this machine; Ray also remembers one that is gone, and would try it for ten minutes."""
+    try:
+        _check(services.canonicalize_bootstrap_address_or_die("auto"))
+    except (ConnectionError, UserError):
+        return False
+    return True
 
 
 def _check(address: str) -> None:
