@@ -2,7 +2,6 @@
 
 import argparse
 import os
-from pathlib import Path
 
 from benchmark.errors import UserError
 from benchmark.registry import OWN
@@ -33,8 +32,6 @@ def choose_backend(arguments: argparse.Namespace) -> Backend:
         return LocalBackend()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anyone; Ray reads it when it is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if (Path.home() / ".ray" / "auth_token").is_file():  # Ray's own rule, which it forgets where an address is named
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         from benchmark.cluster.connection import RayBackend
     except ModuleNotFoundError as error:

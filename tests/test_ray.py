@@ -30,6 +30,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: pip install -r requirements-
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever token a cluster before has left in the home folder
 LONG = 60  # epochs, some seconds: time enough to be in the middle of
 
 

@@ -41,6 +41,7 @@ class RayWorker:
         """Find a place, start the worker's process there. Raises NoPlace where none is found in two minutes, or the
         process cannot start on that node.
         """
+        last = ""
         give_up = time.monotonic() + _SECONDS_FOR_A_PLACE
         while True:
             self._make()
@@ -51,10 +52,13 @@ class RayWorker:
                 break
             except TimeoutError:
                 minutes = _SECONDS_FOR_A_PLACE / 60
-                reason = f"in {minutes:.0f} minutes no node of the cluster had room for the worker of {self._where()}."
+                reason = (
+                    f"in {minutes:.0f} minutes no node of the cluster had room for the worker of {self._where()}{last}."
+                )
                 raise NoPlace(reason) from None
             except RayError as error:  # the node has just died, perhaps; the cluster may not know yet
                 self.alive = False
+                last = f" ({_first_line(error)})"
                 await self.end()
                 if time.monotonic() > give_up:
                     raise NoPlace(f"{self._where()}: {_first_line(error)}") from None
