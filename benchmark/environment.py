@@ -16,7 +16,7 @@ _PROJECT = Path(__file__).resolve().parents[1]
 
 def describe_environment(device: str, device_uuid: str | None, threads: int) -> EnvironmentRecord:
     """The environment of this process, now."""
-    commit, changed = _commit()
+    commit, changed = code_state()
     return EnvironmentRecord(
         code_version=__version__,
         code_commit=commit,
@@ -55,7 +55,7 @@ def _package_versions() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _commit() -> tuple[str | None, bool | None]:
+def code_state() -> tuple[str | None, bool | None]:
     """The commit of the project's checkout and whether its code or registry differ from it; (None, None) without
     git.
     """

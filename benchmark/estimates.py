@@ -2,9 +2,9 @@
 some.
 """
 
+from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
 
 from benchmark.declarations import Dataset, Encoder, GeneratedSource
 from benchmark.specs import RunSpec
@@ -47,6 +47,7 @@ class Estimator:
         self.kind = kind
         self.device = device
         self.factors: list[float] = []
+        self.factor = 1.0  # their median: how long runs take, against the first guess
 
     def learn(self, results: Iterable[Outline], works: dict[str, Work]) -> None:
         """Take note of finished runs on this very device: how their time compares with the first guess."""
@@ -58,7 +59,9 @@ class Estimator:
 
     def add(self, work: Work, seconds: float) -> None:
         """Take note of one measured run."""
-        self.factors.append(seconds / self._guess(work))
+        insort(self.factors, seconds / self.guess(work))
+        middle = len(self.factors) // 2
+        self.factor = (self.factors[middle] + self.factors[~middle]) / 2
 
     @property
     def measured(self) -> bool:
@@ -67,14 +70,15 @@ class Estimator:
 
     def seconds(self, work: Work) -> float:
         """The estimate for one run, without start-up."""
-        return self._guess(work) * (median(self.factors) if self.factors else 1.0)
+        return self.guess(work) * self.factor
 
     @property
     def start_seconds(self) -> float:
         """A worker's start-up: imports and the first data set and encoder."""
         return _START_SECONDS[self.kind]
 
-    def _guess(self, work: Work) -> float:
+    def guess(self, work: Work) -> float:
+        """Seconds as first guessed, whatever was measured."""
         return (
             work.operations / _OPERATIONS_PER_SECOND[self.kind]
             + work.layer_steps * _SECONDS_PER_LAYER_AND_STEP[self.kind]

@@ -1,8 +1,9 @@
-"""Carrying out a plan: scoring stored logits again, training on the devices of this machine."""
+"""Carrying out a plan: scoring stored logits again, training on the devices of a backend."""
 
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,19 @@ from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
-from benchmark.schedule import Display, Outcome, Pool, Slot, Update, run_labels
+from benchmark.schedule import Backend, Display, Outcome, Pool, Slot, Update, run_labels
 from benchmark.scoring import score_all
 from benchmark.store import Outline, ResultFolder
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where runs are made, and where a worker there finds its inputs."""
+
+    backend: Backend
+    slots: Sequence[Slot]
+    where: Places
+    own_functions: Path
 
 
 def score_again(
@@ -45,17 +56,15 @@ def train(
     plan: Sequence[PlannedRun],
     works: dict[str, Work],
     estimator: Estimator,
-    slots: Sequence[Slot],
-    where: Places,
-    own_functions: Path,
+    placed: Placed,
     redo: bool,
     listeners: Sequence[Callable[[Update], None]] = (),
 ) -> Outcome:
     """Train the planned runs that need it, the longest of a seed first, and show how it goes; ``listeners`` hear of all
     that the display does.
 
-    Raises ``CannotStart`` where workers die before they take a job, KeyboardInterrupt on Ctrl-C or SIGTERM; in each
-    case after all workers have ended.
+    Raises ``CannotStart`` where workers die before they take a job or find no place, KeyboardInterrupt on Ctrl-C
+    or SIGTERM; in each case after all workers have ended.
     """
     to_train = [planned for planned in plan if planned.action == "train"]
     if not to_train:
@@ -71,18 +80,19 @@ def train(
         return WorkerSetup(
             results_root=folder.folder.parent,
             profile=folder.folder.name,
-            data_folders=where.all_data_folders(),
-            encoder_folders=where.encoder_folders,
-            built_encoders=where.built_encoders,
-            own_code=own_functions,
+            data_folders=placed.where.all_data_folders(),
+            encoder_folders=placed.where.encoder_folders,
+            built_encoders=placed.where.built_encoders,
+            own_code=placed.own_functions,
             device="cuda" if slot.device.kind == "cuda" else "cpu",
             threads=slot.threads,
         )
 
     chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
     labels = run_labels((planned.run, planned.methods) for planned in to_train)
-    with Display(console, chosen, labels, estimator, len(slots)) as display:
-        pool = Pool(slots, setup, folder.folder / "logs", _all_of(display.update, *listeners))
+    with Display(console, chosen, labels, estimator, len(placed.slots)) as display:
+        heard = _all_of(display.update, *listeners)
+        pool = Pool(len(placed.slots), placed.backend.workers(placed.slots, setup, folder), heard, display.retired)
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
         except BaseExceptionGroup as group:

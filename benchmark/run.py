@@ -1,18 +1,19 @@
 """``python -m benchmark.run``: make the runs that tables need."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from tabulate import tabulate
 
+from benchmark.backends import add_backend_options, choose_backend
 from benchmark.commandline import (
     DONE,
     SOME_FAILED,
     add_common_options,
     add_input_options,
-    add_output_option,
     add_table_option,
     choose_profile,
     first_line,
@@ -22,26 +23,22 @@ from benchmark.commandline import (
     seeds,
     words,
 )
-from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Table
-from benchmark.ensembles import Ensemble, ensembles, score_ensembles
+from benchmark.ensembles import ensembles, score_ensembles
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
-from benchmark.execution import score_again, train
-from benchmark.inputs import find_inputs, places
+from benchmark.execution import Placed, score_again, train
+from benchmark.inputs import FoundInputs, Places, find_inputs, places
 from benchmark.listing import listing
-from benchmark.own_data import SEEDS, own_files, write_own_entries
+from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import OWN, Registry, encoder_name, load_registry, select_tables, table_subjects
+from benchmark.registry import OWN, Registry, encoder_name, select_tables, table_subjects
 from benchmark.reporting import write_all
-from benchmark.schedule import CannotStart, Device, Outcome, Slot, find_devices, make_slots, run_labels
-from benchmark.store import Outline, ResultFolder
+from benchmark.schedule import CannotStart, Device, Outcome, Slot, run_labels
+from benchmark.store import Outline, ResultFolder, Unusable
 from benchmark.tables import GridBuilder
 from benchmark.tracking import add_track_option, chosen_trackers, listening
-
-# What fits most languages and a small machine; three layers are what a CPU trains in minutes.
-_OWN_ENCODERS = {"cpu": "multilingual_e5_small_3_layers", "cuda": "multilingual_e5_small"}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,52 +66,83 @@ def _parser() -> argparse.ArgumentParser:
         help="worker processes a GPU (default: 1) or on the CPU (default: one a core, as far as memory goes)",
     )
     add_track_option(parser)
-    _add_own_data_options(parser)
+    add_backend_options(parser)
+    add_own_data_options(parser)
     return parser
-
-
-def _add_own_data_options(parser: argparse.ArgumentParser) -> None:
-    own = parser.add_argument_group(
-        "data of your own", "Compare all methods on it; ends with tables, figures, the page and a recommendation."
-    )
-    own.add_argument(
-        "--data",
-        metavar="FILE",
-        help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or owner/name, a data set of the hub",
-    )
-    own.add_argument("--text-column", metavar="NAME", help="column or key of the text (default: text)")
-    own.add_argument("--label-column", metavar="NAME", help="of the label (default: label)")
-    own.add_argument(
-        "--test-data", metavar="FILE", help="test rows, or a split of the hub's (default: a fifth of --data, by label)"
-    )
-    own.add_argument(
-        "--validation-data", metavar="FILE", help="validation rows, likewise (default: a tenth of --data, by label)"
-    )
-    own.add_argument("--delimiter", help="between the values of a CSV file (default: a comma, in .tsv a tab)")
-    own.add_argument(
-        "--encoder", metavar="NAME", help="an entry of encoders.yaml (default: multilingual-e5-small, on CPU 3 layers)"
-    )
-    own.add_argument("--name", help="of the results' folder and the entries (default: from the file's name)")
-    add_output_option(own)
 
 
 def _command(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     trackers = chosen_trackers(arguments.track)
-    devices = find_devices()
-    own = _own_profile(console, arguments, devices[0])
+    backend = choose_backend(arguments)
+    devices = backend.devices
+    own = own_profile(console, arguments, devices[0])
     registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
-    profile = registry.profile(profile_name)
     if arguments.list:
         console.print(_listing(registry, profile_name, arguments.results_dir))
         return DONE
+    asked = _ask(arguments, registry, profile_name)
+    to_train, folder = asked.to_train, asked.folder
+
+    works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in asked.plan}
+    slots = backend.slots(arguments.jobs_per_device, len(to_train))
+    estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
+    estimator.learn(asked.outlines, works)
+    console.print(first_line(registry, profile_name, why, _time(to_train, works, estimator, slots)))
+    for problem in asked.unusable:
+        console.print(f"{problem.path}: not counted, because {problem.reason}")
+    if arguments.dry_run:
+        _print_plan(console, asked.plan, works, estimator, asked.found.missing)
+        return DONE
+    if missing := _missing(to_train, asked.found.missing):
+        remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
+        raise UserError("\n".join([*missing, remedy]))
+
+    for problem in asked.unusable:
+        console.print(f"moved aside: {folder.set_aside(problem)}")
+    all_scored = _score_again(console, asked)
+    try:
+        with listening(trackers, folder, asked.plan, console.print) as heard:
+            placed = Placed(backend, slots, asked.where, asked.own_functions)
+            outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
+    except CannotStart as error:
+        console.print(str(error))
+        return SOME_FAILED
+    code = _print_end(console, profile_name, len(asked.plan) - len(to_train), outcome)
+    _score_ensembles(console, asked)
+    if (asked.own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
+        _report(console, asked, arguments.tables_dir / profile_name)
+    return code if all_scored else SOME_FAILED
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a command asks for, what there is of it, and what is to be done."""
+
+    registry: Registry
+    profile_name: str
+    tables: Mapping[str, Table]
+    seeds: tuple[int, ...]
+    where: Places
+    own_functions: Path
+    found: FoundInputs
+    folder: ResultFolder
+    outlines: list[Outline]
+    unusable: list[Unusable]
+    finished: Finished[Outline]
+    plan: list[PlannedRun]
+
+    @property
+    def to_train(self) -> list[PlannedRun]:
+        return [planned for planned in self.plan if planned.action == "train"]
+
+
+def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -> _Asked:
+    profile = registry.profile(profile_name)
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
     where = places(arguments.data_dir, arguments.encoder_dir)
-    own_functions = arguments.experiments.resolve() / OWN
-    folder = ResultFolder(arguments.results_dir, profile_name)
-
     subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
     found = find_inputs(
         registry,
@@ -122,43 +150,23 @@ def _command(arguments: argparse.Namespace) -> int:
         [name for subject in subjects if (name := encoder_name(profile, subject)) is not None],
         where,
     )
-    results, unusable = folder.outlines()
-    finished = _finished(folder, results)
-    wanted_seeds = seeds(arguments.seeds, profile.seeds)
-    plan = make_plan(registry, profile_name, tables, wanted_seeds, found.inputs, finished, arguments.redo)
-
-    works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in plan}
-    to_train = [planned for planned in plan if planned.action == "train"]
-    slots = make_slots(devices, arguments.jobs_per_device, len(to_train))
-    estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
-    estimator.learn(results, works)
-    console.print(first_line(registry, profile_name, why, _time(to_train, works, estimator, slots)))
-    for problem in unusable:
-        console.print(f"{problem.path}: not counted, because {problem.reason}")
-    if arguments.dry_run:
-        _print_plan(console, plan, works, estimator, found.missing)
-        return DONE
-    if missing := _missing(to_train, found.missing):
-        remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
-        raise UserError("\n".join([*missing, remedy]))
-
-    for problem in unusable:
-        console.print(f"moved aside: {folder.set_aside(problem)}")
-    all_scored = _score_again(console, folder, plan, finished, own_functions)
-    try:
-        with listening(trackers, folder, plan, console.print) as heard:
-            outcome = train(console, folder, plan, works, estimator, slots, where, own_functions, arguments.redo, heard)
-    except CannotStart as error:
-        console.print(str(error))
-        return SOME_FAILED
-    code = _print_end(console, profile_name, len(plan) - len(to_train), outcome)
-    code = code if all_scored else SOME_FAILED
-    _score_ensembles(console, folder, list(ensembles(registry, profile_name, tables, wanted_seeds, found.inputs)))
-    if (own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
-        made = Finished.of(folder.read_all()[0])
-        builder = GridBuilder(registry, profile_name, made, found.inputs, wanted_seeds)
-        _report(console, builder, tables, arguments.tables_dir / profile_name)
-    return code
+    folder = ResultFolder(arguments.results_dir, profile_name)
+    outlines, unusable = folder.outlines()
+    finished, wanted = _finished(folder, outlines), tuple(seeds(arguments.seeds, profile.seeds))
+    return _Asked(
+        registry=registry,
+        profile_name=profile_name,
+        tables=tables,
+        seeds=wanted,
+        where=where,
+        own_functions=arguments.experiments.resolve() / OWN,
+        found=found,
+        folder=folder,
+        outlines=outlines,
+        unusable=unusable,
+        finished=finished,
+        plan=make_plan(registry, profile_name, tables, wanted, found.inputs, finished, arguments.redo),
+    )
 
 
 def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
@@ -166,54 +174,20 @@ def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
     return listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0]))
 
 
-def _own_profile(console: Console, arguments: argparse.Namespace, device: Device) -> str | None:
-    """The profile of the user's own data, its entries written; None where none are given."""
-    if arguments.data is None:
-        for option in ("test_data", "validation_data", "text_column", "label_column", "delimiter", "encoder", "name"):
-            if getattr(arguments, option) is not None:
-                raise UserError(f"--{option.replace('_', '-')} goes with --data, the file of training rows.")
-        return None
-    if arguments.list:
-        raise UserError("--list says what there is; leave out --data.")
-    if arguments.profile is not None:
-        raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
-    files = own_files(
-        arguments.data,
-        arguments.validation_data,
-        arguments.test_data,
-        arguments.text_column or "text",
-        arguments.label_column or "label",
-        arguments.delimiter,
-        places(arguments.data_dir, arguments.encoder_dir).fetched_data,
-    )
-    encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
-    methods = words(arguments.methods) or ()
-    if arguments.methods is not None and not methods:
-        raise UserError("--methods: at least one name is needed.")
-    chosen = seeds(arguments.seeds, SEEDS)
-    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
-    console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
-    registry = load_registry(arguments.experiments)
-    corpus = load_corpus(name, registry.datasets[name], ())
-    for remark in check_corpus(corpus).remarks():
-        console.print(f"  {remark}")
-    return name
-
-
-def _report(console: Console, builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> None:
+def _report(console: Console, asked: _Asked, folder: Path) -> None:
     """What a comparison on the user's own data ends with."""
-    texts = write_all(builder, tables, folder)
+    made = Finished.of(asked.folder.read_all()[0])
+    builder = GridBuilder(asked.registry, asked.profile_name, made, asked.found.inputs, asked.seeds)
+    texts = write_all(builder, asked.tables, folder)
     for name, text in texts.items():
         if name.endswith(".md"):
             console.print(f"\n{text.strip()}")
     console.print(f"\nTables, figures and the page (open {folder / 'report.html'} in a browser): {folder}")
 
 
-def _score_again(
-    console: Console, folder: ResultFolder, plan: list[PlannedRun], finished: Finished[Outline], own_functions: Path
-) -> bool:
+def _score_again(console: Console, asked: _Asked) -> bool:
     """Give finished runs the views that they lack; whether all could be made."""
-    scored, failures = score_again(folder, plan, finished, own_functions)
+    scored, failures = score_again(asked.folder, asked.plan, asked.finished, asked.own_functions)
     if scored:
         console.print(f"{scored} finished runs scored again from their logits")
     for failure in failures:
@@ -221,13 +195,14 @@ def _score_again(
     return not failures
 
 
-def _score_ensembles(console: Console, folder: ResultFolder, wanted: list[Ensemble]) -> None:
+def _score_ensembles(console: Console, asked: _Asked) -> None:
+    wanted = list(ensembles(asked.registry, asked.profile_name, asked.tables, asked.seeds, asked.found.inputs))
     if not wanted:
         return
-    scored, lacking = score_ensembles(folder, wanted, _finished(folder, folder.outlines()[0]))
+    scored, lacking = score_ensembles(asked.folder, wanted, _finished(asked.folder, asked.folder.outlines()[0]))
     if scored:
         console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
-    for path in dict.fromkeys(str(folder.path(result.run)) for result in lacking):
+    for path in dict.fromkeys(str(asked.folder.path(result.run)) for result in lacking):
         console.print(f"{path}: its logits are not here, so no ensemble has it; --redo trains it again")
 
 
@@ -242,7 +217,7 @@ def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:
     return [sentence for name, sentence in missing.items() if name in needed]
 
 
-def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: list[Slot]) -> str:
+def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: Sequence[Slot]) -> str:
     if not to_train:
         return "nothing to train"
     seconds = sum(estimator.seconds(works[planned.run_id]) for planned in to_train) / len(slots)
@@ -287,7 +262,7 @@ def _print_end(console: Console, profile_name: str, done_before: int, outcome: O
     return SOME_FAILED if outcome.failed else DONE
 
 
-def _names(slots: list[Slot]) -> str:
+def _names(slots: Sequence[Slot]) -> str:
     names: dict[str, int] = {}
     for slot in slots:
         names[slot.device.name] = names.get(slot.device.name, 0) + 1

@@ -58,7 +58,7 @@ class Worker:
             if not ours:
                 return JobEnded(outcome="claimed", seconds=0.0)
             done = self.folder.read(job.run)
-            if done is not None and not job.redo and _has_all(done, job):
+            if done is not None and not job.redo and done.has_all(job.views):
                 return JobEnded(outcome="already_done", seconds=0.0)
             try:
                 with _output_to(log):
@@ -155,11 +155,6 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
         peak_device_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
         epochs=[EpochRecord(**epoch) for epoch in trained.epochs],
     )
-
-
-def _has_all(done: Result, job: Job) -> bool:
-    """Whether another scheduler has made this result in the meantime, with every view that is asked for."""
-    return done.status == "success" and not done.unscored(job.views)
 
 
 def _summary(result: Result) -> str:

@@ -5,13 +5,14 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmark.jobs import Job, JobEnded, WorkerSetup
+from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.registry import Inputs, Registry, Subject, resolve_run
-from benchmark.schedule import CannotStart, Device, Pool, Slot, Update
+from benchmark.schedule import CannotStart, Device, NoPlace, Pool, Slot, Update, local_workers
 from tests.fake_worker import (
     ALWAYS_DIES,
     DIES_TWICE,
@@ -45,7 +46,8 @@ def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[
             threads=slot.threads,
         )
 
-    return Pool(slots, setup, folder / "logs", updates.append, command)
+    hire = local_workers(slots, setup, folder / "logs", command)
+    return Pool(len(slots), hire, updates.append, lambda reason: None)
 
 
 def ends(updates: list[Update], seed: int) -> list[JobEnded]:
@@ -119,3 +121,74 @@ def test_cancelling_ends_workers_that_are_busy(registry: Registry, tmp_path: Pat
     (worker,) = [json.loads(path.read_text()) for path in tmp_path.glob("worker-*.json")]
     with pytest.raises(ProcessLookupError):
         os.kill(worker["pid"], 0)
+
+
+class Scripted:
+    """A worker in this process that does what a test says; by default it succeeds at once."""
+
+    def __init__(self, place: asyncio.Event | None = None, none: str = "", deaths: list[str] | None = None) -> None:
+        self.place, self.none, self.deaths = place, none, deaths or []
+
+    async def start(self) -> None:
+        if self.none:
+            raise NoPlace(self.none)
+        if self.place is not None:
+            await self.place.wait()
+
+    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+        await asyncio.sleep(0)
+        reason = self.deaths.pop() if self.deaths else ""
+        return JobEnded(outcome="died" if reason else "success", seconds=0.1, reason=reason)
+
+    async def end(self) -> None:
+        pass
+
+
+def scripted(workers: list[Scripted], updates: list[Update], retired: list[str]) -> Pool:
+    return Pool(len(workers), lambda index: workers[index], updates.append, retired.append)
+
+
+def test_a_slot_without_a_place_is_given_up_and_the_others_do_its_work(registry: Registry) -> None:
+    updates: list[Update] = []
+    retired: list[str] = []
+    jobs = [job(registry, seed) for seed in range(5)]
+    asyncio.run(scripted([Scripted(none="no room"), Scripted()], updates, retired).run(jobs))
+    assert retired == ["no room"]
+    assert [ends(updates, seed)[-1].outcome for seed in range(5)] == ["success"] * 5
+    assert {update.slot for update in updates} == {1}
+
+
+def test_without_any_place_the_end_is_a_sentence(registry: Registry) -> None:
+    workers = [Scripted(none="no room"), Scripted(none="no room either")]
+    with pytest.raises(BaseExceptionGroup) as caught:
+        asyncio.run(scripted(workers, [], []).run([job(registry, 0), job(registry, 1)]))
+    assert [str(error) for error in caught.value.exceptions] == [
+        "No worker is left for the 2 runs that are not done: no room either"
+    ]
+
+
+def test_a_slot_that_waits_for_its_place_holds_no_job_and_is_not_waited_for(registry: Registry) -> None:
+    updates: list[Update] = []
+    never = asyncio.Event()
+    jobs = [job(registry, seed) for seed in range(3)]
+    pool = scripted([Scripted(place=never), Scripted()], updates, [])
+    asyncio.run(asyncio.wait_for(pool.run(jobs), 30))
+    assert {update.slot for update in updates} == {1}
+    assert all(ends(updates, seed) for seed in range(3))
+
+
+def test_a_job_whose_worker_died_goes_on_at_a_slot_that_had_nothing_left_to_do(registry: Registry) -> None:
+    """The last job dies with its node, whose slot finds no new place: the other slot has waited for just that."""
+    updates: list[Update] = []
+
+    class Late(Scripted):
+        async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+            while not ends(updates, 1):
+                await asyncio.sleep(0)
+            self.place = asyncio.Event()  # from now on there is no place
+            return JobEnded(outcome="died", seconds=0.1, reason="the node is gone")
+
+    workers = [Late(), Scripted()]
+    asyncio.run(asyncio.wait_for(scripted(workers, updates, []).run([job(registry, 0), job(registry, 1)]), 30))
+    assert [ended.outcome for ended in ends(updates, 0)] == ["died", "success"]
+    assert updates[-1].slot == 1

@@ -1,32 +1,38 @@
-"""Local worker processes: each takes one job after another until none is left. Spawned, never forked."""
+"""The queue: workers at slots take one job after another until all have ended, wherever the workers are."""
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import Protocol
 
-from pydantic import ValidationError
-
-from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup, parse_event
-from benchmark.schedule.devices import Slot
+from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.specs import identity
 
-WORKER = (sys.executable, "-m", "benchmark.worker")
-_PROJECT = Path(__file__).resolve().parents[2]
-_LINE_LIMIT = 2**22
-_SECONDS_TO_END = 10.0
 _SECONDS_BETWEEN_LOOKS = 5.0
 _MOST_ATTEMPTS = 3  # at a job over which workers die without a word (killed, say)
 
 
 class CannotStart(Exception):
-    """Workers die before they take a job: no run can be made here."""
+    """Workers die before they take a job, or find no place: no run can be made here."""
+
+
+class NoPlace(Exception):
+    """There is no place for a worker of this slot, and none is to be expected soon."""
+
+
+class PoolWorker(Protocol):
+    """A worker at a slot, not started yet. ``end`` may be called at any time, also while being cancelled."""
+
+    async def start(self) -> None:
+        """Return once a job can be handed over. Raises NoPlace where the slot should be given up."""
+
+    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+        """Follow a job to its end, also where that end is the worker's. Raises CannotStart."""
+
+    async def end(self) -> None:
+        """End whatever runs, a job included."""
 
 
 @dataclass(frozen=True)
@@ -39,52 +45,87 @@ class Update:
 
 
 class Pool:
-    """Runs jobs on slots, in the order given. ``on_update`` hears of everything; ``command`` starts a worker.
+    """Runs jobs on slots, in the order given. ``hire`` makes the worker of a slot, by the slot's number.
 
-    A job that a worker died over is tried again in a fresh one, up to three times; one for which memory ran out, with
-    batches in twice as many pieces.
+    ``on_update`` hears of everything that happens to jobs, ``on_retired`` of a slot that is given up, and why. A job
+    that a worker died over is tried again in a fresh one, up to three times; one for which memory ran out, with
+    batches in twice as many pieces. A slot takes a job only once its worker has started, and one without a job waits,
+    its worker ended, while others are at work: theirs may come back.
     """
 
     def __init__(
         self,
-        slots: Sequence[Slot],
-        setup: Callable[[Slot], WorkerSetup],
-        log_folder: Path,
+        n_slots: int,
+        hire: Callable[[int], PoolWorker],
         on_update: Callable[[Update], None],
-        command: Sequence[str] = WORKER,
+        on_retired: Callable[[str], None],
     ) -> None:
-        self.slots = slots
-        self.setup = setup
-        self.log_folder = log_folder
+        self.n_slots = n_slots
+        self.hire = hire
         self.on_update = on_update
-        self.command = command
+        self.on_retired = on_retired
         self.pending: list[Job] = []
+        self.at_work = 0
         self.deaths: Counter[str] = Counter()
         self.elsewhere: list[Job] = []  # held by another scheduler; looked at again when nothing else is left
+        self.retired = 0
+        self.starting: set[asyncio.Task[None]] = set()
+        self.settled = asyncio.Event()  # set, and replaced by a fresh one, whenever a job was settled
 
     async def run(self, jobs: Sequence[Job]) -> None:
         """Work through all jobs; returns when each has ended. Cancelling it ends the workers."""
         self.pending = list(jobs)
         async with asyncio.TaskGroup() as group:
-            for index, slot in enumerate(self.slots):
-                group.create_task(self._serve(index, slot))
+            for index in range(self.n_slots):
+                group.create_task(self._serve(index))
 
-    async def _serve(self, index: int, slot: Slot) -> None:
+    async def _serve(self, index: int) -> None:
         worker = None
         try:
-            while (job := await self._next()) is not None:
-                if worker is None:
-                    log = self.log_folder / f"worker{index}.log"
-                    worker = await _WorkerProcess.start(self.command, slot, self.setup(slot), log)
-                self.on_update(Update(job, index, None))
-                ended = await worker.do(job, partial(self._heard, job, index))
-                if ended.outcome in ("failed", "out_of_memory", "died"):
-                    await worker.end()
-                    worker = None
-                self.on_update(Update(job, index, self._settle(job, ended)))
+            while self._something_is_left():
+                if not self.pending:
+                    worker = await self._wait(worker)
+                elif worker is None:
+                    worker = self.hire(index)
+                    if not await self._has_started(worker):
+                        return
+                else:  # looked at anew: while the worker started, another slot may have taken the job
+                    worker = await self._work(index, worker, self.pending.pop(0))
         finally:
             if worker is not None:
                 await worker.end()
+
+    def _something_is_left(self) -> bool:
+        return bool(self.pending or self.at_work or self.elsewhere)
+
+    async def _has_started(self, worker: PoolWorker) -> bool:
+        """Whether the worker has started; else the slot is given up. Raises CannotStart where it is the last."""
+        task = asyncio.current_task()
+        assert task is not None, "slots are served in tasks"
+        self.starting.add(task)
+        try:
+            await worker.start()
+        except NoPlace as error:
+            self.retired += 1
+            if self.retired == self.n_slots:
+                left = len(self.pending) + len(self.elsewhere)
+                raise CannotStart(f"No worker is left for the {left} runs that are not done: {error}") from None
+            self.on_retired(str(error))
+            return False
+        finally:
+            self.starting.discard(task)
+        return True
+
+    async def _work(self, index: int, worker: PoolWorker, job: Job) -> PoolWorker | None:
+        """Have a job done; returns the worker where it can do another one."""
+        self.at_work += 1
+        self.on_update(Update(job, index, None))
+        ended = await worker.do(job, partial(self._heard, job, index))
+        over = ended.outcome in ("failed", "out_of_memory", "died")
+        if over:
+            await worker.end()
+        self.on_update(Update(job, index, self._settle(job, ended)))
+        return None if over else worker
 
     def _heard(self, job: Job, index: int, event: EpochDone) -> None:
         self.on_update(Update(job, index, event))
@@ -99,96 +140,26 @@ class Pool:
             run_id = identity(job.run)
             self.deaths[run_id] += 1
             if self.deaths[run_id] >= _MOST_ATTEMPTS:
-                return ended.model_copy(update={"outcome": "failed"})
-            self.pending.insert(0, job)
+                ended = ended.model_copy(update={"outcome": "failed"})
+            else:
+                self.pending.insert(0, job)
+        self.at_work -= 1
+        self.settled.set()
+        self.settled = asyncio.Event()
+        if not self._something_is_left():
+            for task in self.starting:  # a worker that still waits for its place is not needed any more
+                task.cancel()
         return ended
 
-    async def _next(self) -> Job | None:
-        if self.pending:
-            return self.pending.pop(0)
+    async def _wait(self, worker: PoolWorker | None) -> PoolWorker | None:
+        """Nothing is to be taken now: look again, after a while, at what others hold, or wait for a job to settle."""
         if self.elsewhere:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-            return self.elsewhere.pop(0) if self.elsewhere else None
+            if self.elsewhere:
+                self.pending.append(self.elsewhere.pop(0))
+            return worker
+        settled = self.settled
+        if worker is not None:
+            await worker.end()  # another one may need the memory that it holds
+        await settled.wait()
         return None
-
-
-class _WorkerProcess:
-    """A worker and the pipes to it."""
-
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
-        self.process = process
-        self.log = log
-        self.ready = False
-
-    @classmethod
-    async def start(cls, command: Sequence[str], slot: Slot, setup: WorkerSetup, log: Path) -> "_WorkerProcess":
-        environment = os.environ | slot.device.environment(slot.threads)
-        environment |= {
-            "HF_HUB_OFFLINE": "1",  # everything was prepared before: nothing here may wait for, or race on, a network
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "TOKENIZERS_PARALLELISM": "true" if slot.threads > 1 else "false",
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH")])),
-        }
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as log_file:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log_file,
-                env=environment,
-                limit=_LINE_LIMIT,
-                start_new_session=True,
-            )
-        worker = cls(process, log)
-        worker._say(setup.model_dump_json())
-        return worker
-
-    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Hand over a job and follow it to its end, also where that end is the worker's.
-
-        Raises ``CannotStart`` where the worker ended by itself before it was ready; killed, it may do better next time.
-        """
-        try:
-            self._say(job.model_dump_json())
-            while line := await self._line():
-                event = parse_event(line)
-                if isinstance(event, EpochDone):
-                    on_epoch(event)
-                elif isinstance(event, JobEnded):
-                    return event
-                else:
-                    self.ready = True
-            code = await self.process.wait()
-        except (ConnectionError, ValidationError) as error:
-            reason = f"the worker could not be talked to ({type(error).__name__})"
-            return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
-        if code < 0:
-            reason = f"the worker was killed by signal {signal.Signals(-code).name}"
-        else:
-            reason = f"the worker ended with exit code {code}"
-            if not self.ready:
-                raise CannotStart(f"A worker could not start: {reason}; why stands at the end of {self.log}.")
-        return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
-
-    async def end(self) -> None:
-        """Close the worker's input, upon which it ends; if it does not, kill it. Safe to call while being cancelled."""
-        if self.process.returncode is not None:
-            return
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        try:
-            await asyncio.wait_for(asyncio.shield(self.process.wait()), _SECONDS_TO_END)
-        except (TimeoutError, asyncio.CancelledError):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            await self.process.wait()
-
-    def _say(self, line: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line.encode() + b"\n")
-
-    async def _line(self) -> bytes:
-        assert self.process.stdout is not None
-        return await self.process.stdout.readline()

@@ -48,6 +48,10 @@ class Display:
         self.estimator = estimator
         self.n_slots = n_slots
         self.open = dict.fromkeys(works)
+        # kept up to date, not added up at every line: with thousands of runs that would take longer than the runs
+        self.guesses = {run_id: estimator.guess(work) for run_id, work in works.items()}
+        self.guess_left = sum(self.guesses.values())
+        self.longest_last = sorted(works, key=lambda run_id: self.guesses[run_id])
         self.running: dict[int, _Running] = {}
         self.outcome = Outcome()
         self.last_line = time.monotonic()
@@ -84,6 +88,11 @@ class Display:
             self.running.pop(update.slot, None)
             self._ended(run_id, update.event)
 
+    def retired(self, reason: str) -> None:
+        """Take note of a slot that is given up."""
+        self.n_slots -= 1
+        self._say(f"fewer   workers, {self.n_slots} left: {reason}")
+
     def _ended(self, run_id: str, event: JobEnded) -> None:
         if event.outcome == "claimed":
             self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
@@ -96,7 +105,9 @@ class Display:
                 f"again   {self.labels[run_id]}: {event.reason}; now with batches in more pieces (log: {event.log})"
             )
             return
-        self.open.pop(run_id, None)
+        if run_id in self.open:
+            del self.open[run_id]
+            self.guess_left -= self.guesses[run_id]
         if event.outcome == "success":
             self.outcome.succeeded += 1
             self.estimator.add(self.works[run_id], event.seconds)
@@ -125,9 +136,15 @@ class Display:
 
     def seconds_left(self) -> float:
         """Estimated time until all jobs have ended."""
-        shares = {running.run_id: running.share for running in self.running.values()}
-        seconds = [self.estimator.seconds(self.works[run_id]) * (1 - shares.get(run_id, 0.0)) for run_id in self.open]
-        return max(sum(seconds) / self.n_slots, max(seconds, default=0.0))
+        shares = {running.run_id: running.share for running in self.running.values() if running.run_id in self.open}
+        while self.longest_last and self.longest_last[-1] not in self.open:
+            self.longest_last.pop()
+        waiting = (run_id for run_id in reversed(self.longest_last) if run_id in self.open and run_id not in shares)
+        longest = self.guesses.get(next(waiting, ""), 0.0)
+        for run_id, share in shares.items():
+            longest = max(longest, self.guesses[run_id] * (1 - share))
+        left = self.guess_left - sum(self.guesses[run_id] * share for run_id, share in shares.items())
+        return self.estimator.factor * max(left / max(self.n_slots, 1), longest)
 
     def _at_work(self) -> str:
         return "; ".join(f"{running.label} {running.share:.0%}" for running in self.running.values())

@@ -1,8 +1,10 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
 from benchmark.store.claims import claim
-from benchmark.store.folder import RESULTS, Logits, ResultFolder, Unusable
+from benchmark.store.folder import RESULTS, ResultFolder, Unusable
+from benchmark.store.logits import Logits
 from benchmark.store.outline import Outline
+from benchmark.store.parcel import Damaged, Parcel
 from benchmark.store.result import (
     SCHEMA_VERSION,
     CorruptionRecord,
@@ -27,6 +29,7 @@ __all__ = [
     "RESULTS",
     "SCHEMA_VERSION",
     "CorruptionRecord",
+    "Damaged",
     "DataRecord",
     "EncoderRecord",
     "EnvironmentRecord",
@@ -36,6 +39,7 @@ __all__ = [
     "LogitsRecord",
     "Member",
     "Outline",
+    "Parcel",
     "PerLabel",
     "Reliability",
     "ResampledLabel",

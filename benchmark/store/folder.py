@@ -5,45 +5,26 @@ final name.
 import contextlib
 import gc
 import hashlib
-import io
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from benchmark.errors import UserError
 from benchmark.specs import RunSpec, readable_name
+from benchmark.store.logits import Logits, logits_name, pack, unpack
 from benchmark.store.outline import Outline
+from benchmark.store.parcel import Parcel
 from benchmark.store.result import LogitsRecord, Result
 
 Kind = TypeVar("Kind", Result, Outline)
 
-# Names of arrays in a file of logits; the number of passes follows the last.
-_ARRAYS = ("validation_logits", "validation_labels", "test_logits", "test_labels")
-_MC_DROPOUT = "mc_dropout_"
-
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-
-
-@dataclass(frozen=True)
-class Logits:
-    """Stored logits (N, K) and labels (N,) of the held-out splits: validation labels as corrupted, test labels clean.
-
-    ``mc_dropout`` holds, by the number of passes with dropout, the logarithm of the mean probabilities of test rows.
-    """
-
-    validation_logits: NDArray[np.float32]
-    validation_labels: NDArray[np.int64]
-    test_logits: NDArray[np.float32]
-    test_labels: NDArray[np.int64]
-    mc_dropout: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,23 +101,47 @@ class ResultFolder:
         raise AssertionError("unreachable: the numbers do not end")
 
     def save(self, result: Result, logits: Logits | None = None) -> Path:
-        """Write a result, its logits first and under a name of their content, so that the old state, logits included,
+        """Write a result and its logits, under a name of their content."""
+        if logits is None:
+            return self.put(result, None)
+        content = pack(logits)
+        digest = hashlib.sha256(content).hexdigest()
+        name, by_passes = logits_name(result.run, digest), sorted(logits.mc_dropout)
+        record = LogitsRecord(file=name, sha256=digest, mc_dropout=by_passes)
+        return self.put(result.model_copy(update={"logits": record}), content)
+
+    def put(self, result: Result, logits: bytes | None) -> Path:
+        """Write a result that names its logits, whose file's bytes come first, so that the old state, logits included,
         stays whole until the new result stands under its final name.
         """
         folder, name = self.folder / "logits", readable_name(result.run)
         if logits is not None:
-            content = _pack(logits)
-            digest = hashlib.sha256(content).hexdigest()
-            target = folder / f"{name}.{digest[:12]}.npz"
-            _write_atomically(target, content)
-            record = LogitsRecord(file=target.name, sha256=digest, mc_dropout=sorted(logits.mc_dropout))
-            result = result.model_copy(update={"logits": record})
+            assert result.logits is not None, "a result with logits names them"
+            _write_atomically(folder / result.logits.file, logits)
         path = self.path(result.run)
         _write_atomically(path, _to_json(result).encode("ascii"))
         if result.logits is not None:
             for old in folder.glob(f"{name}.*npz"):
                 if old.name != result.logits.file:
                     old.unlink(missing_ok=True)
+        return path
+
+    def take_out(self, run: RunSpec) -> Parcel:
+        """What a run has left here, as bytes, to be stored in another folder; nothing of it stays here."""
+        done = self.read(run)
+        logits = None if done is None or done.logits is None else self.folder / "logits" / done.logits.file
+        paths = (self.path(run), logits, self.log_path(run))
+        parcel = Parcel(*(path.read_bytes() if path is not None and path.is_file() else None for path in paths))
+        for path in paths:
+            if path is not None:
+                path.unlink(missing_ok=True)
+        return parcel
+
+    def put_log(self, run: RunSpec, content: bytes) -> Path:
+        """Write the run's log, made elsewhere; returns where it stands."""
+        path = self.log_path(run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
         return path
 
     def has_logits(self, result: Result | Outline) -> bool:
@@ -154,11 +159,7 @@ class ResultFolder:
             return None
         if hashlib.sha256(content).hexdigest() != result.logits.sha256:
             return None
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            by_passes = {
-                int(name.removeprefix(_MC_DROPOUT)): arrays[name] for name in arrays if name.startswith(_MC_DROPOUT)
-            }
-            return Logits(**{name: arrays[name] for name in _ARRAYS}, mc_dropout=by_passes)
+        return unpack(content)
 
 
 @contextlib.contextmanager
@@ -202,14 +203,6 @@ def _to_json(result: Result) -> str:
 
 def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
-
-
-def _pack(logits: Logits) -> bytes:
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {name: getattr(logits, name) for name in _ARRAYS}
-    arrays |= {f"{_MC_DROPOUT}{passes}": array for passes, array in sorted(logits.mc_dropout.items())}
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

@@ -4,7 +4,7 @@ scored.
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
@@ -234,6 +234,10 @@ class Result(Record, HasViews):
         """The scores of that view, if they were made."""
         wanted = identity(spec)
         return next((view for view in self.views if view.view_id == wanted), None)
+
+    def has_all(self, specs: Iterable[ViewSpec]) -> bool:
+        """Whether the run is done, with every one of the views."""
+        return self.status == "success" and not self.unscored(specs)
 
 
 def finite_or_none(values: Any) -> list[float | None]:

@@ -1,0 +1,150 @@
+"""The driver's side of a worker on a node: it holds the run's claim, follows the actor, and stores what comes back."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from benchmark.cluster.node import NodeWorker, Returned
+from benchmark.cluster.slots import NodeSlot
+from benchmark.environment import code_state
+from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
+from benchmark.schedule import NoPlace
+from benchmark.store import Damaged, Result, ResultFolder, claim
+
+_SECONDS_FOR_A_PLACE = 120.0  # long enough for a node that comes back, and for the shipped code to be unpacked
+_SECONDS_BETWEEN_TRIES = 1.0
+_SECONDS_TO_END = 15.0
+
+
+class RayWorker:
+    """A worker of the pool on a node of the cluster; on another node where its own is gone and there is room."""
+
+    def __init__(
+        self, slot: NodeSlot, setup: WorkerSetup, folder: ResultFolder, log: Path, command: Sequence[str]
+    ) -> None:
+        self.slot = slot
+        self.setup = setup
+        self.folder = folder
+        self.log = log
+        self.command = tuple(command)
+        self.actor: Any = None
+        self.alive = False
+
+    async def start(self) -> None:
+        """Find a place, start the worker's process there. Raises NoPlace where none is found in two minutes, or the
+        process cannot start on that node.
+        """
+        last = ""
+        give_up = time.monotonic() + _SECONDS_FOR_A_PLACE
+        while True:
+            self._make()
+            try:
+                await asyncio.wait_for(self.actor.is_there.remote(), max(give_up - time.monotonic(), 0.0))
+                self.alive = True
+                problem = await self.actor.start.remote()
+                break
+            except TimeoutError:
+                minutes = _SECONDS_FOR_A_PLACE / 60
+                reason = (
+                    f"in {minutes:.0f} minutes no node of the cluster had room for the worker of {self._where()}{last}."
+                )
+                raise NoPlace(reason) from None
+            except RayError as error:  # the node has just died, perhaps; the cluster may not know yet
+                self.alive = False
+                last = f" ({_first_line(error)})"
+                await self.end()
+                if time.monotonic() > give_up:
+                    raise NoPlace(f"{self._where()}: {_first_line(error)}") from None
+                await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
+        if problem:
+            self._write_log(problem.encode())
+            sentence = problem.splitlines()[0].partition(";")[0]
+            raise NoPlace(f"{self._where()}: {sentence}; why stands at the end of {self.log}.")
+
+    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+        """Have a job done on the node and store its files here, unless another scheduler holds it or has done it."""
+        started = time.monotonic()
+        with claim(self.folder.claims, job.run) as ours:
+            if not ours:
+                return JobEnded(outcome="claimed", seconds=0.0)
+            before = self.folder.read(job.run)
+            if before is not None and not job.redo and before.has_all(job.views):
+                return JobEnded(outcome="already_done", seconds=0.0)
+            try:
+                return self._stored(job, before, await self._followed(job, on_epoch))
+            except RayError as error:
+                self.alive = False
+                outcome, reason = "died", f"{self._where()} or the worker on it is gone ({type(error).__name__})"
+            except Damaged as error:
+                outcome, reason = "died", f"what {self._where()} sent back cannot be used: {error}"
+            except OSError as error:
+                outcome, reason = "failed", f"its result could not be stored here: {error}"
+        seconds = time.monotonic() - started
+        return JobEnded.model_validate({"outcome": outcome, "seconds": seconds, "reason": reason, "log": str(self.log)})
+
+    async def end(self) -> None:
+        """End the process on the node, then the actor; an actor that is killed takes its process with it."""
+        if self.actor is None:
+            return
+        actor, self.actor = self.actor, None
+        try:
+            if self.alive:
+                with contextlib.suppress(RayError, TimeoutError):
+                    await asyncio.wait_for(actor.end.remote(), _SECONDS_TO_END)
+        finally:
+            with contextlib.suppress(RayError):
+                ray.kill(actor)
+
+    def _make(self) -> None:
+        options = {
+            "num_cpus": self.slot.cpus,
+            "num_gpus": self.slot.gpus,
+            "max_restarts": 0,  # the pool decides what becomes of a job
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(self.slot.node, soft=True),
+        }
+        self.actor = ray.remote(NodeWorker).options(**options).remote(self.setup, self.slot, self.command)
+
+    async def _followed(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> Returned:
+        async for reference in self.actor.do.options(num_returns="streaming").remote(job):
+            message = await reference
+            if isinstance(message, Returned):
+                return message
+            on_epoch(message)
+        raise Damaged("the end of the run is missing")
+
+    def _stored(self, job: Job, before: Result | None, returned: Returned) -> JobEnded:
+        """Store the files of a job and say where its log stands now. A failure never replaces a good result."""
+        ended, parcel = returned.ended, returned.parcel
+        result = parcel.opened(job.run)
+        if ended.outcome == "success" and result is None:
+            raise Damaged("the result is missing")
+        if result is not None and (result.status == "success" or before is None or before.status == "failed"):
+            commit, changed = code_state()  # there is no checkout on the node: the code came from here
+            state = {"code_commit": commit, "code_changed": changed}
+            environment = result.environment.model_copy(update=state)
+            self.folder.put(result.model_copy(update={"environment": environment}), parcel.logits)
+        if ended.outcome == "died":
+            self._write_log(returned.output)
+            return ended.model_copy(update={"reason": f"{ended.reason} on {self._where()}", "log": str(self.log)})
+        log = None if parcel.log is None else str(self.folder.put_log(job.run, parcel.log))
+        return ended.model_copy(update={"log": log})
+
+    def _write_log(self, content: bytes) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as file:
+            file.write(content)
+
+    def _where(self) -> str:
+        return self.slot.device.name
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -1,0 +1,76 @@
+"""The options for data of the user's own, and the profile that they lead to."""
+
+import argparse
+
+from rich.console import Console
+
+from benchmark.commandline import add_output_option, seeds, words
+from benchmark.data import check_corpus, load_corpus
+from benchmark.errors import UserError
+from benchmark.inputs import places
+from benchmark.own_data import SEEDS, own_files, write_own_entries
+from benchmark.registry import load_registry
+from benchmark.schedule import Device
+
+# What fits most languages and a small machine; three layers are what a CPU trains in minutes.
+_OWN_ENCODERS = {"cpu": "multilingual_e5_small_3_layers", "cuda": "multilingual_e5_small"}
+
+
+def add_own_data_options(parser: argparse.ArgumentParser) -> None:
+    """A file or a data set of the hub, and how to read it."""
+    own = parser.add_argument_group(
+        "data of your own", "Compare all methods on it; ends with tables, figures, the page and a recommendation."
+    )
+    own.add_argument(
+        "--data",
+        metavar="FILE",
+        help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or owner/name, a data set of the hub",
+    )
+    own.add_argument("--text-column", metavar="NAME", help="column or key of the text (default: text)")
+    own.add_argument("--label-column", metavar="NAME", help="of the label (default: label)")
+    own.add_argument(
+        "--test-data", metavar="FILE", help="test rows, or a split of the hub's (default: a fifth of --data, by label)"
+    )
+    own.add_argument(
+        "--validation-data", metavar="FILE", help="validation rows, likewise (default: a tenth of --data, by label)"
+    )
+    own.add_argument("--delimiter", help="between the values of a CSV file (default: a comma, in .tsv a tab)")
+    own.add_argument(
+        "--encoder", metavar="NAME", help="an entry of encoders.yaml (default: multilingual-e5-small, on CPU 3 layers)"
+    )
+    own.add_argument("--name", help="of the results' folder and the entries (default: from the file's name)")
+    add_output_option(own)
+
+
+def own_profile(console: Console, arguments: argparse.Namespace, device: Device) -> str | None:
+    """The profile of the user's own data, its entries written; None where none are given."""
+    if arguments.data is None:
+        for option in ("test_data", "validation_data", "text_column", "label_column", "delimiter", "encoder", "name"):
+            if getattr(arguments, option) is not None:
+                raise UserError(f"--{option.replace('_', '-')} goes with --data, the file of training rows.")
+        return None
+    if arguments.list:
+        raise UserError("--list says what there is; leave out --data.")
+    if arguments.profile is not None:
+        raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
+    files = own_files(
+        arguments.data,
+        arguments.validation_data,
+        arguments.test_data,
+        arguments.text_column or "text",
+        arguments.label_column or "label",
+        arguments.delimiter,
+        places(arguments.data_dir, arguments.encoder_dir).fetched_data,
+    )
+    encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
+    methods = words(arguments.methods) or ()
+    if arguments.methods is not None and not methods:
+        raise UserError("--methods: at least one name is needed.")
+    chosen = seeds(arguments.seeds, SEEDS)
+    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
+    console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
+    registry = load_registry(arguments.experiments)
+    corpus = load_corpus(name, registry.datasets[name], ())
+    for remark in check_corpus(corpus).remarks():
+        console.print(f"  {remark}")
+    return name

@@ -1,0 +1,172 @@
+"""Local worker processes: spawned, never forked, and told what to do line by line."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup, parse_event
+from benchmark.schedule.devices import Device, Slot, find_devices, make_slots
+from benchmark.schedule.pool import CannotStart, PoolWorker
+from benchmark.store import ResultFolder
+
+WORKER = (sys.executable, "-m", "benchmark.worker")
+_PROJECT = Path(__file__).resolve().parents[2]
+_LINE_LIMIT = 2**22
+_SECONDS_TO_END = 10.0
+
+
+class LocalBackend:
+    """The devices of this machine."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = find_devices()
+
+    def slots(self, jobs_per_device: int | None, n_jobs: int) -> list[Slot]:
+        """Places for at most ``n_jobs`` workers."""
+        return make_slots(self.devices, jobs_per_device, n_jobs)
+
+    def workers(
+        self, slots: Sequence[Slot], setup: Callable[[Slot], WorkerSetup], folder: ResultFolder
+    ) -> Callable[[int], PoolWorker]:
+        """What makes the worker of a slot."""
+        return local_workers(slots, setup, folder.folder / "logs")
+
+
+def local_workers(
+    slots: Sequence[Slot],
+    setup: Callable[[Slot], WorkerSetup],
+    log_folder: Path,
+    command: Sequence[str] = WORKER,
+) -> Callable[[int], PoolWorker]:
+    """What makes the worker of a slot on this machine; ``command`` starts its process."""
+
+    def hire(index: int) -> PoolWorker:
+        return _LocalWorker(slots[index], setup, log_folder / f"worker{index}.log", command)
+
+    return hire
+
+
+class _LocalWorker:
+    """A worker of the pool on this machine. Its process is made with its first job: there is always a place for it."""
+
+    def __init__(self, slot: Slot, setup: Callable[[Slot], WorkerSetup], log: Path, command: Sequence[str]) -> None:
+        self.slot = slot
+        self.setup = setup
+        self.log = log
+        self.command = command
+        self.process: WorkerProcess | None = None
+
+    async def start(self) -> None:
+        """Nothing is to be waited for."""
+
+    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+        """Follow a job to its end. Raises CannotStart."""
+        if self.process is None:
+            self.process = await WorkerProcess.start(self.command, self.slot, self.setup(self.slot), self.log)
+        return await self.process.do(job, on_epoch)
+
+    async def end(self) -> None:
+        """End the process, if there is one."""
+        if self.process is not None:
+            await self.process.end()
+
+
+class WorkerProcess:
+    """A worker and the pipes to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self.process = process
+        self.log = log
+        self.ready = False
+
+    @classmethod
+    async def start(cls, command: Sequence[str], slot: Slot, setup: WorkerSetup, log: Path) -> "WorkerProcess":
+        environment = os.environ | slot.device.environment(slot.threads)
+        environment |= {
+            "HF_HUB_OFFLINE": "1",  # everything was prepared before: nothing here may wait for, or race on, a network
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "TOKENIZERS_PARALLELISM": "true" if slot.threads > 1 else "false",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH")])),
+        }
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as log_file:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log_file,
+                env=environment,
+                limit=_LINE_LIMIT,
+                start_new_session=True,
+            )
+        worker = cls(process, log)
+        worker._say(setup.model_dump_json())
+        return worker
+
+    async def until_ready(self) -> None:
+        """Wait until the worker takes jobs. Raises ``CannotStart`` where it ends instead, in whatever way."""
+        if not await self._line():
+            raise self._cannot_start(await self.process.wait())
+        self.ready = True  # that is what a worker says first
+
+    async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+        """Hand over a job and follow it to its end, also where that end is the worker's.
+
+        Raises ``CannotStart`` where the worker ended by itself before it was ready; killed, it may do better next time.
+        """
+        try:
+            self._say(job.model_dump_json())
+            while line := await self._line():
+                event = parse_event(line)
+                if isinstance(event, EpochDone):
+                    on_epoch(event)
+                elif isinstance(event, JobEnded):
+                    return event
+                else:
+                    self.ready = True
+            code = await self.process.wait()
+        except (ConnectionError, ValidationError) as error:
+            reason = f"the worker could not be talked to ({type(error).__name__})"
+            return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
+        reason = _in_words(code)
+        if code >= 0 and not self.ready:
+            raise self._cannot_start(code)
+        return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
+
+    async def end(self) -> None:
+        """Close the worker's input, upon which it ends; if it does not, kill it. Safe to call while being cancelled."""
+        if self.process.returncode is not None:
+            return
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            await asyncio.wait_for(asyncio.shield(self.process.wait()), _SECONDS_TO_END)
+        except (TimeoutError, asyncio.CancelledError):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            await self.process.wait()
+
+    def _cannot_start(self, code: int) -> CannotStart:
+        return CannotStart(f"A worker could not start: {_in_words(code)}; why stands at the end of {self.log}.")
+
+    def _say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode() + b"\n")
+
+    async def _line(self) -> bytes:
+        assert self.process.stdout is not None
+        return await self.process.stdout.readline()
+
+
+def _in_words(code: int) -> str:
+    """How a process ended."""
+    if code < 0:
+        return f"the worker was killed by signal {signal.Signals(-code).name}"
+    return f"the worker ended with exit code {code}"
