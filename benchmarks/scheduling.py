@@ -76,7 +76,9 @@ def _measured(name: str, jobs: list[Job], slots: int, hire: Callable[[int], Pool
     with Display(Console(file=io.StringIO()), works, labels, Estimator("cpu", "none"), slots) as display:
         asyncio.run(Pool(slots, hire, display.update, display.retired).run(jobs))
     assert display.outcome.succeeded == len(jobs), display.outcome.failed[:1]
-    return (name, *_cost(started, len(jobs)), "")
+    row = (name, *_cost(started, len(jobs)), "")
+    print(*row, file=sys.stderr)  # the whole takes minutes
+    return row
 
 
 def _cost(started: float, count: int) -> tuple[float, float, float]:
