@@ -46,8 +46,10 @@ class Estimator:
     def __init__(self, kind: str, device: str) -> None:
         self.kind = kind
         self.device = device
-        self.factors: list[float] = []
-        self.factor = 1.0  # their median: how long runs take, against the first guess
+        self.factors = _Median()
+        self.factor = 1.0  # how long trainings take, against the first guess
+        self.extras = _Median()
+        self.extra = 0.0  # seconds that a run takes beside its training: data, encoder, evaluation, scores, files
 
     def learn(self, results: Iterable[Outline], works: dict[str, Work]) -> None:
         """Take note of finished runs on this very device: how their time compares with the first guess."""
@@ -55,22 +57,21 @@ class Estimator:
             if result.status == "success" and result.training and result.environment.device == self.device:
                 work = works.get(result.run_id)
                 if work is not None:
-                    self.add(work, result.training.seconds + result.training.evaluation_seconds)
+                    self.add(work, result.training.seconds, result.training.evaluation_seconds)
 
-    def add(self, work: Work, seconds: float) -> None:
-        """Take note of one measured run."""
-        insort(self.factors, seconds / self.guess(work))
-        middle = len(self.factors) // 2
-        self.factor = (self.factors[middle] + self.factors[~middle]) / 2
+    def add(self, work: Work, training: float, extra: float) -> None:
+        """Take note of one measured run: seconds of its training, and those that it took beside it."""
+        self.factor = self.factors.add(training / self.guess(work))
+        self.extra = self.extras.add(extra)
 
     @property
     def measured(self) -> bool:
         """Whether the estimates rest on measured runs."""
-        return bool(self.factors)
+        return bool(self.factors.values)
 
     def seconds(self, work: Work) -> float:
         """The estimate for one run, without start-up."""
-        return self.guess(work) * self.factor
+        return self.guess(work) * self.factor + self.extra
 
     @property
     def start_seconds(self) -> float:
@@ -78,11 +79,23 @@ class Estimator:
         return _START_SECONDS[self.kind]
 
     def guess(self, work: Work) -> float:
-        """Seconds as first guessed, whatever was measured."""
+        """Seconds of training as first guessed, whatever was measured."""
         return (
             work.operations / _OPERATIONS_PER_SECOND[self.kind]
             + work.layer_steps * _SECONDS_PER_LAYER_AND_STEP[self.kind]
         )
+
+
+class _Median:
+    """The median of numbers that come one by one."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def add(self, value: float) -> float:
+        insort(self.values, value)
+        middle = len(self.values) // 2
+        return (self.values[middle] + self.values[~middle]) / 2
 
 
 def _training_rows(dataset: Dataset) -> int:

@@ -128,9 +128,24 @@ def test_estimates_follow_what_was_measured() -> None:
     work = Work(operations=1e12, layer_steps=100)
     first = estimator.seconds(work)
     assert not estimator.measured
-    estimator.add(work, 3 * first)
+    for extra in (50.0, 1.0, 2.0):  # the first run loads data and encoder
+        estimator.add(work, 3 * first, extra)
     assert estimator.measured
-    assert estimator.seconds(Work(2e12, 200)) == pytest.approx(6 * first)
+    assert estimator.seconds(Work(2e12, 200)) == pytest.approx(6 * first + 2.0)
+
+
+def test_the_time_left_counts_what_runs_take_beside_their_training(registry: Registry) -> None:
+    first, second, third = jobs(registry)
+    works = {identity(job.run): Work(size * 1e12, 0) for job, size in ((first, 4), (second, 2), (third, 1))}
+    labels = run_labels((job.run, ("bert",)) for job in (first, second, third))
+    with Display(Console(file=io.StringIO(), width=400), works, labels, Estimator("cpu", "c"), 1) as display:
+        display.update(Update(first, 0, None))
+        display.update(Update(first, 0, EpochDone(done=2, of=2, seconds=40.0)))
+        display.update(Update(first, 0, JobEnded(outcome="success", seconds=43.0)))
+        assert display.seconds_left() == pytest.approx((20 + 3) + (10 + 3))
+        display.update(Update(second, 0, None))
+        display.update(Update(second, 0, EpochDone(done=1, of=2, seconds=11.0)))
+        assert display.seconds_left() == pytest.approx((10 + 3) + (10 + 3))
 
 
 # --- display ---------------------------------------------------------------------------------------------------------

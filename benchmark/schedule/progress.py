@@ -25,6 +25,7 @@ class _Running:
     label: str
     started: float
     share: float = 0.0
+    trained: float = 0.0  # seconds, at that share
 
 
 @dataclass
@@ -81,19 +82,21 @@ class Display:
         if update.event is None:
             self.running[update.slot] = _Running(run_id, self.labels[run_id], time.monotonic())
         elif isinstance(update.event, EpochDone):
-            self.running[update.slot].share = update.event.done / update.event.of
+            running = self.running[update.slot]
+            running.share, running.trained = update.event.done / update.event.of, update.event.seconds
             if not self.console.is_terminal and time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
                 self._say(f"at work {self._at_work()}")
         else:
-            self.running.pop(update.slot, None)
-            self._ended(run_id, update.event)
+            running = self.running.pop(update.slot, None)
+            trained = running.trained if running is not None and running.share == 1.0 else update.event.seconds
+            self._ended(run_id, update.event, trained)
 
     def retired(self, reason: str) -> None:
         """Take note of a slot that is given up."""
         self.n_slots -= 1
         self._say(f"fewer   workers, {self.n_slots} left: {reason}")
 
-    def _ended(self, run_id: str, event: JobEnded) -> None:
+    def _ended(self, run_id: str, event: JobEnded, trained: float) -> None:
         if event.outcome == "claimed":
             self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
             return
@@ -110,7 +113,7 @@ class Display:
             self.guess_left -= self.guesses[run_id]
         if event.outcome == "success":
             self.outcome.succeeded += 1
-            self.estimator.add(self.works[run_id], event.seconds)
+            self.estimator.add(self.works[run_id], trained, max(event.seconds - trained, 0.0))
             self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
             if event.reason:
                 self.outcome.failed.append((self.labels[run_id], event))
@@ -144,7 +147,8 @@ class Display:
         for run_id, share in shares.items():
             longest = max(longest, self.guesses[run_id] * (1 - share))
         left = self.guess_left - sum(self.guesses[run_id] * share for run_id, share in shares.items())
-        return self.estimator.factor * max(left / max(self.n_slots, 1), longest)
+        factor, extra = self.estimator.factor, self.estimator.extra
+        return max((factor * left + extra * len(self.open)) / max(self.n_slots, 1), factor * longest + extra)
 
     def _at_work(self) -> str:
         return "; ".join(f"{running.label} {running.share:.0%}" for running in self.running.values())

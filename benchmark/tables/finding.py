@@ -36,16 +36,23 @@ class ResultFinder:
             return result
         view = result.view(resolve_view(self.registry, subject))
         if view is None:
-            return "not scored yet; benchmark.run does it"
+            return self._why_unscored(subject, seed)
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
+
+    def _why_unscored(self, subject: Subject, seed: int) -> str:
+        calibrator = resolve_view(self.registry, subject).calibrator
+        if isinstance(calibrator, DeepEnsemble):
+            members = calibrator.seeds(seed)
+            return f"an ensemble of seeds {members[0]} to {members[-1]}, which benchmark.run makes where it makes all"
+        return "not scored yet; benchmark.run does it"
 
     def seeds(self, subject: Subject, seeds: Sequence[int]) -> tuple[int, ...]:
         """The seeds that the subject has a view for: all, or where it is an ensemble those that one starts at."""
         calibrator = resolve_view(self.registry, subject).calibrator
         if not isinstance(calibrator, DeepEnsemble):
             return tuple(seeds)
-        return tuple(seed for seed in seeds if (members := calibrator.seeds(seed)) and set(members) <= set(seeds))
+        return tuple(seed for seed in seeds if calibrator.seeds(seed))
 
     def result(self, subject: Subject, seed: int) -> Result | str:
         """The successful result of a subject, or half a sentence that says why there is none."""
