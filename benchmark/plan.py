@@ -4,6 +4,7 @@ and prints nothing.
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from benchmark.declarations import Dataset, Encoder, Table
@@ -41,27 +42,27 @@ class PlannedRun:
         return identity(self.run)
 
 
-Known = TypeVar("Known", Result, Outline)
+Known = TypeVar("Known", bound=Result | Outline)
 
 
-@dataclass(frozen=True)
 class Finished(Generic[Known]):
     """Results or their outlines, found by run or, where an input's content is not known here, by recipe."""
 
-    by_run: Mapping[str, Known]
-    by_recipe: Mapping[str, tuple[Known, ...]]
-    with_logits: frozenset[str] = frozenset()
+    def __init__(self, by_run: Mapping[str, Known], with_logits: frozenset[str]) -> None:
+        self.by_run = by_run
+        self.with_logits = with_logits
 
     @staticmethod
     def of(results: Iterable[Known], with_logits: Iterable[str] = ()) -> "Finished[Known]":
-        by_run: dict[str, Known] = {}
-        by_recipe: dict[str, list[Known]] = {}
-        for result in results:
-            by_run[result.run_id] = result
-            recipe = recipe_identity(result.run)
-            by_recipe.setdefault(recipe, []).append(result)
-        by_recipe_found = {recipe: tuple(found) for recipe, found in by_recipe.items()}
-        return Finished(by_run, by_recipe_found, frozenset(with_logits))
+        return Finished({result.run_id: result for result in results}, frozenset(with_logits))
+
+    @cached_property
+    def by_recipe(self) -> dict[str, list[Known]]:
+        """Results by recipe; made when it is needed, for with thousands of results that takes seconds."""
+        found: dict[str, list[Known]] = {}
+        for result in self.by_run.values():
+            found.setdefault(recipe_identity(result.run), []).append(result)
+        return found
 
     def find(self, run: RunSpec) -> Known | None:
         """The result of a run. A fingerprint that the run leaves open (None) is taken from the results if they agree

@@ -87,8 +87,8 @@ class Display:
             if not self.console.is_terminal and time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
                 self._say(f"at work {self._at_work()}")
         else:
-            running = self.running.pop(update.slot, None)
-            trained = running.trained if running is not None and running.share == 1.0 else update.event.seconds
+            ended = self.running.pop(update.slot, _Running(run_id, "", 0.0))
+            trained = ended.trained if ended.share == 1.0 else update.event.seconds
             self._ended(run_id, update.event, trained)
 
     def retired(self, reason: str) -> None:

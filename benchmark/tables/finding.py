@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, resolve_run, resolve_view
-from benchmark.specs import DeepEnsemble, RunSpec
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
 from benchmark.store import DataRecord, Result, ViewRecord
 
 
@@ -27,21 +27,35 @@ class ResultFinder:
         self.profile = registry.profile(profile_name)
         self.finished = finished
         self.inputs = inputs
-        self._runs: dict[tuple[Subject, int], RunSpec] = {}
+        # tables ask for the same ones again and again, with thousands of results for most of the time
+        self._runs: dict[Subject, RunSpec] = {}  # of seed 0
+        self._views: dict[Subject, ViewSpec] = {}
+        self._scored: dict[tuple[Subject, int], Scored | str] = {}
 
     def scored(self, subject: Subject, seed: int) -> Scored | str:
         """The result and view of a subject, or half a sentence that says why there is none."""
+        key = (subject, seed)
+        if key not in self._scored:
+            self._scored[key] = self._find(subject, seed)
+        return self._scored[key]
+
+    def _find(self, subject: Subject, seed: int) -> Scored | str:
         result = self.result(subject, seed)
         if isinstance(result, str):
             return result
-        view = result.view(resolve_view(self.registry, subject))
+        view = result.view(self._view(subject))
         if view is None:
             return self._why_unscored(subject, seed)
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
 
+    def _view(self, subject: Subject) -> ViewSpec:
+        if subject not in self._views:
+            self._views[subject] = resolve_view(self.registry, subject)
+        return self._views[subject]
+
     def _why_unscored(self, subject: Subject, seed: int) -> str:
-        calibrator = resolve_view(self.registry, subject).calibrator
+        calibrator = self._view(subject).calibrator
         if isinstance(calibrator, DeepEnsemble):
             members = calibrator.seeds(seed)
             return f"an ensemble of seeds {members[0]} to {members[-1]}, which benchmark.run makes where it makes all"
@@ -49,7 +63,7 @@ class ResultFinder:
 
     def seeds(self, subject: Subject, seeds: Sequence[int]) -> tuple[int, ...]:
         """The seeds that the subject has a view for: all, or where it is an ensemble those that one starts at."""
-        calibrator = resolve_view(self.registry, subject).calibrator
+        calibrator = self._view(subject).calibrator
         if not isinstance(calibrator, DeepEnsemble):
             return tuple(seeds)
         return tuple(seed for seed in seeds if calibrator.seeds(seed))
@@ -58,10 +72,9 @@ class ResultFinder:
         """The successful result of a subject, or half a sentence that says why there is none."""
         if subject.dataset not in self.profile.datasets or encoder_name(self.profile, subject) is None:
             return f"not in profile {self.profile_name}"
-        key = (subject, seed)
-        if key not in self._runs:
-            self._runs[key] = resolve_run(self.registry, self.profile_name, subject, seed, self.inputs)
-        result = self.finished.find(self._runs[key])
+        if subject not in self._runs:
+            self._runs[subject] = resolve_run(self.registry, self.profile_name, subject, 0, self.inputs)
+        result = self.finished.find(self._runs[subject].model_copy(update={"seed": seed}))
         if result is None:
             return "no result"
         if result.status == "failed":
