@@ -24,7 +24,7 @@ from benchmark.worker import Worker
 
 
 def main() -> None:
-    """Print the memory after every tenth run, and by how much a run of the second half added to it."""
+    """Print the memory after one run of each data set and encoder, and after every tenth run from then on."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--profile", default="demo")
@@ -46,7 +46,8 @@ def main() -> None:
             threads=torch.get_num_threads(),
         )
         worker = Worker(setup, io.StringIO())
-        for planned in _plan(arguments)[: arguments.runs]:
+        first, others = _inputs_first(_plan(arguments))
+        for planned in [*first, *others[: arguments.runs]]:
             job = Job(
                 run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False
             )
@@ -57,13 +58,21 @@ def main() -> None:
             on_device.append(torch.cuda.memory_allocated() / 2**20 if device == "cuda" else 0.0)
             worker.events.seek(0)
             worker.events.truncate()
-    shown = [0, *range(9, len(resident), 10)]
-    rows = [(index + 1, resident[index], on_device[index]) for index in shown]
-    print(tabulate(rows, ["runs", "resident MiB", "on the device MiB"], tablefmt="pipe", floatfmt=".0f"))
-    half = len(resident) // 2
-    print(
-        f"added by a run of the second half: {(resident[-1] - resident[half]) / max(len(resident) - 1 - half, 1):.2f}"
-    )
+    warm = len(first) - 1
+    rows = [(run, resident[warm + run], on_device[warm + run]) for run in range(0, arguments.runs + 1, 10)]
+    heads = [f"runs after {len(first)}", "resident MiB", "on the device MiB"]
+    print(tabulate(rows, heads, tablefmt="pipe", floatfmt=".0f"))
+
+
+def _inputs_first(plan: list[PlannedRun]) -> tuple[list[PlannedRun], list[PlannedRun]]:
+    """One run of each data set and encoder, which loads them, and all others."""
+    seen = set()
+    first, others = [], []
+    for planned in plan:
+        inputs = (planned.run.data.dataset, planned.run.encoder.encoder)
+        (others if inputs in seen else first).append(planned)
+        seen.add(inputs)
+    return first, others
 
 
 def _plan(arguments: argparse.Namespace) -> list[PlannedRun]:
