@@ -12,7 +12,7 @@ from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, encoder_name, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import Logits, Member, Outline, ResultFolder
+from benchmark.store import Logits, Member, Outline, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,29 @@ def score_ensembles(
         members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
         if len(members) < len(ensemble.runs):
             continue
-        first = folder.whole(done[0])
-        known = first.view(ensemble.view)
-        if known is not None and known.members == members:
-            continue
-        stored = [folder.read_logits(result) for result in done]
-        lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
-        logits = [one for one in stored if one is not None]
-        if len(logits) == len(members):
-            assert first.data is not None, "a successful result has data"
-            record = score(ensemble.view, combined(logits), first.data).model_copy(update={"members": members})
-            others = [view for view in first.views if view.view_id != record.view_id]
-            folder.save(first.model_copy(update={"views": [*others, record]}))
-            count += 1
+        with claim(folder.claims, done[0].run) as ours:  # else it is being made again, and this can wait
+            first = folder.whole(done[0])
+            known = first.view(ensemble.view)
+            if not ours or first.logits != done[0].logits or (known is not None and known.members == members):
+                continue
+            stored = [folder.read_logits(result) for result in done]
+            lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
+            logits = [one for one in stored if one is not None]
+            if len(logits) == len(members):
+                assert first.data is not None, "a successful result has data"
+                record = score(ensemble.view, combined(logits), first.data).model_copy(update={"members": members})
+                others = [view for view in first.views if view.view_id != record.view_id]
+                folder.save(first.model_copy(update={"views": [*others, record]}))
+                count += 1
     return count, lacking
+
+
+def sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:
+    """The sizes of the ensembles that the tables ask for."""
+    views = [
+        resolve_view(registry, subject) for table in tables.values() for subject in table_subjects(registry, table)
+    ]
+    return {view.calibrator.members for view in views if isinstance(view.calibrator, DeepEnsemble)}
 
 
 def combined(members: list[Logits]) -> Logits:

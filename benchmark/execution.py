@@ -19,7 +19,7 @@ from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import Backend, Display, Outcome, Pool, Slot, Update, run_labels
 from benchmark.scoring import score_all
-from benchmark.store import Outline, ResultFolder
+from benchmark.store import Outline, Result, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,12 @@ def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:
 
 def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path) -> list[str]:
     own_code.look_in(own_functions)
-    result = folder.whole(outline)
+    with claim(folder.claims, outline.run) as ours:
+        # held by another scheduler it is being made again, with these views
+        return _score_claimed(folder, planned, folder.whole(outline)) if ours else []
+
+
+def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> list[str]:
     logits = folder.read_logits(result)
     if logits is None:
         raise UserError(

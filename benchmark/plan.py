@@ -18,7 +18,7 @@ from benchmark.registry import (
     resolve_view,
     table_subjects,
 )
-from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity, recipe_identity
+from benchmark.specs import Calibrator, DeepEnsemble, McDropout, RunSpec, ViewSpec, identity, recipe_identity
 from benchmark.store import Outline, Result
 
 Action = Literal["train", "score", "skip"]
@@ -86,14 +86,20 @@ def make_plan(
     """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
 
     ``redo`` trains finished runs again. Views are those that any table of the registry asks of a run, optional ones
-    left out, and the tables given: a view costs little beside a training, and the next table then finds it.
+    left out, and the tables given: a view costs little beside a training, and the next table then finds it. Passes with
+    dropout, which only a training makes, are asked for by the tables given alone; what a run has of them it keeps.
     """
     wanted: dict[Subject, dict[str, None]] = {}
     for name, table in tables.items():
         for subject in table_subjects(registry, table):
             wanted.setdefault(subject, {})[name] = None
     common = {
-        row.method for table in registry.tables.values() if not table.optional for group in table.rows for row in group
+        row.method
+        for table in registry.tables.values()
+        if not table.optional
+        for group in table.rows
+        for row in group
+        if not isinstance(_calibrator(registry, row.method), McDropout)
     }
     plan = []
     for seed in dict.fromkeys(seeds):
@@ -118,6 +124,8 @@ def _planned(
 ) -> PlannedRun:
     views = _views(registry, subjects[0], common | {subject.method for subject in subjects})
     action, reason = _decide(finished, run, views, redo)
+    if action == "train":
+        views = _with_passes_held(views, finished.find(run))
     return PlannedRun(
         run=run,
         views=views,
@@ -158,17 +166,26 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
     views = [
         resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
         for name in methods
-        if name in asked and composition(registry, name) == own and not _is_ensemble(registry, name)
+        if name in asked
+        and composition(registry, name) == own
+        and not isinstance(_calibrator(registry, name), DeepEnsemble)
     ]
     plain = resolve_view(registry, subject).model_copy(update={"calibrator": None})
     validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})
     return tuple(dict.fromkeys([plain, validation, *views]))
 
 
-def _is_ensemble(registry: Registry, method: str) -> bool:
-    """Whether the method's views are of several runs, and so of no job."""
+def _with_passes_held(views: tuple[ViewSpec, ...], before: Result | Outline | None) -> tuple[ViewSpec, ...]:
+    """The views, and those of the passes with dropout that the result before has: the next one replaces it."""
+    held = before.logits.mc_dropout if before is not None and before.logits is not None else []
+    plain = views[0].model_copy(update={"calibrator": None})
+    kept = [plain.model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=passes)}) for passes in held]
+    return tuple(dict.fromkeys([*views, *kept]))
+
+
+def _calibrator(registry: Registry, method: str) -> Calibrator | None:
     posthoc = registry.methods.methods[method].posthoc
-    return posthoc is not None and isinstance(registry.methods.calibrators[posthoc], DeepEnsemble)
+    return None if posthoc is None else registry.methods.calibrators[posthoc]
 
 
 def _offered(registry: Registry, profile_name: str, subject: Subject) -> bool:

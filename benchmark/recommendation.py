@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from benchmark.declarations import Metric, Table, TableColumn
 from benchmark.registry import Subject, clean_columns
@@ -81,12 +82,14 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         return None
     allowed = [candidate for candidate in candidates if not candidate.loses_f1]
     chosen = min(allowed, key=lambda candidate: candidate.ece.mean or 0.0)
+    measures = [builder.registry.metrics[name] for name in others]
     sentences = [
         _verdict(chosen, candidates[0]),
+        _ahead(chosen, candidates[0], measures),
         _ties(chosen, allowed),
         _losers(candidates),
         _few_rows(builder, dataset, baseline.key),
-        _by_other_measures(chosen, allowed, [builder.registry.metrics[name] for name in others]),
+        _by_other_measures(chosen, allowed, measures),
     ]
     return Recommendation(label, chosen.row.label, tuple(filter(None, sentences)))
 
@@ -101,16 +104,36 @@ def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
 
 def _verdict(chosen: _Candidate, baseline: _Candidate) -> str:
     name, base = chosen.row.label, baseline.row.label
-    ece = number(chosen.ece.mean, chosen.ece.decimals)
     if chosen is baseline:
+        ece = number(chosen.ece.mean, chosen.ece.decimals)
         return f"{base}, without calibration, has the lowest ECE, {ece}, of the methods that lose no F1: keep it."
-    f1 = f"F1 {number(chosen.f1.mean, chosen.f1.decimals)} against {number(baseline.f1.mean, baseline.f1.decimals)}"
-    there = number(baseline.ece.mean, baseline.ece.decimals)
+    ece, there = _over_shared_seeds(chosen.ece, baseline.ece)
     numbers = f"ECE {ece} against {there} of {base} ({_interval(chosen.ece_gain, chosen.ece.decimals)})"
-    kept = f"{f1} ({_interval(chosen.f1_gain, chosen.f1.decimals)})"
+    f1, before = _over_shared_seeds(chosen.f1, baseline.f1)
+    kept = f"F1 {f1} against {before} ({_interval(chosen.f1_gain, chosen.f1.decimals)})"
     if chosen.ece_gain.within_noise:
-        return f"No method is better calibrated than {base} beyond noise. Lowest is {name}: {numbers}; {kept}."
+        return f"No method has a lower ECE than {base} beyond noise: keep it. Lowest is {name}: {numbers}; {kept}."
     return f"Use {name}: {numbers}; {kept}."
+
+
+def _over_shared_seeds(first: Cell, second: Cell) -> tuple[str, str]:
+    """Both means over the seeds that both have, as their difference is."""
+    shared = [seed for seed in first.seeds if seed in second.seeds]
+    means = [fmean(cell.values[cell.seeds.index(seed)] for seed in shared) for cell in (first, second)]
+    return number(means[0], first.decimals), number(means[1], second.decimals)
+
+
+def _ahead(chosen: _Candidate, baseline: _Candidate, metrics: Sequence[Metric]) -> str:
+    """By how many other measures the lowest one is ahead of the baseline, where ECE cannot tell the two apart."""
+    if chosen is baseline or not chosen.ece_gain.within_noise:
+        return ""
+    ahead, known = 0, 0
+    for place, metric in enumerate(metrics, start=len(_DECIDING)):
+        ours, theirs = chosen.row.cells[place].mean, baseline.row.cells[place].mean
+        if ours is not None and theirs is not None:
+            known += 1
+            ahead += (ours < theirs) if metric.better == "lower" else (ours > theirs)
+    return f"By {ahead} of {known} other measures it is ahead of {baseline.row.label}." if known else ""
 
 
 def _interval(gain: Difference, decimals: int) -> str:

@@ -67,7 +67,8 @@ def _command(arguments: argparse.Namespace) -> int:
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
-        print(f"{problem.path}: not counted, because {problem.reason}", file=sys.stderr)
+        remedy = "delete it, and benchmark.run makes the run again"
+        print(f"{problem.path}: not counted, because {problem.reason}; {remedy}", file=sys.stderr)
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(results))
     shown = [result for result in results if result.run.seed in chosen_seeds]
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)

@@ -24,7 +24,7 @@ from benchmark.commandline import (
     words,
 )
 from benchmark.declarations import Table
-from benchmark.ensembles import ensembles, score_ensembles
+from benchmark.ensembles import ensembles, score_ensembles, sizes
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
@@ -110,7 +110,7 @@ def _command(arguments: argparse.Namespace) -> int:
         console.print(str(error))
         return SOME_FAILED
     code = _print_end(console, profile_name, len(asked.plan) - len(to_train), outcome)
-    _score_ensembles(console, asked)
+    all_scored = _score_ensembles(console, asked) and all_scored
     if (asked.own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
         _report(console, asked, arguments.tables_dir / profile_name)
     return code if all_scored else SOME_FAILED
@@ -195,15 +195,21 @@ def _score_again(console: Console, asked: _Asked) -> bool:
     return not failures
 
 
-def _score_ensembles(console: Console, asked: _Asked) -> None:
+def _score_ensembles(console: Console, asked: _Asked) -> bool:
+    """Score the ensembles that are asked for; whether the logits of all that are done were at hand."""
     wanted = list(ensembles(asked.registry, asked.profile_name, asked.tables, asked.seeds, asked.found.inputs))
     if not wanted:
-        return
+        for members in sizes(asked.registry, asked.tables):
+            console.print(f"no ensemble: one of {members} takes seeds 0 to {members - 1} (or the next {members}, ...)")
+        return True
     scored, lacking = score_ensembles(asked.folder, wanted, _finished(asked.folder, asked.folder.outlines()[0]))
     if scored:
         console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
     for path in dict.fromkeys(str(asked.folder.path(result.run)) for result in lacking):
-        console.print(f"{path}: its logits are not here, so no ensemble has it; --redo trains it again")
+        console.print(
+            f"failed: {path}: its logits are not here, so its ensemble was not scored; --redo trains it again"
+        )
+    return not lacking
 
 
 def _finished(folder: ResultFolder, results: list[Outline]) -> Finished[Outline]:

@@ -11,9 +11,9 @@ from benchmark.metrics import softmax
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
 from benchmark.scoring import score
-from benchmark.specs import DeepEnsemble
-from benchmark.store import Logits, ResultFolder
-from benchmark.tables import GridBuilder
+from benchmark.specs import DeepEnsemble, McDropout
+from benchmark.store import Logits, ResultFolder, claim
+from benchmark.tables import GridBuilder, ResultFinder
 from tests.conftest import run_module
 from tests.results import made_data, made_logits, made_result, tiny_inputs
 
@@ -128,6 +128,42 @@ def test_only_a_training_makes_passes_with_dropout(registry: Registry, tmp_path:
     assert actions[1][0] == "score"
 
 
+def test_passes_with_dropout_are_kept_by_whatever_trains_again(registry: Registry, tmp_path: Path) -> None:
+    """And asked for by no table but the one that is wanted, though it is not optional."""
+    folder = ResultFolder(tmp_path, "tiny")
+    logits = made_logits(0)
+    folder.save(made_result(registry, BERT, logits=logits), replace(logits, mc_dropout={7: logits.test_logits}))
+    tables = {name: table.model_copy(update={"optional": False}) for name, table in registry.tables.items()}
+    registry = replace(registry, tables=tables)
+    main = select_tables(registry, "tiny", ["main"], ["tnews"], ["bert"])
+    for results, expected in (([], []), (folder.outlines()[0], [7])):
+        (planned,) = make_plan(registry, "tiny", main, (0,), tiny_inputs(), Finished.of(results), redo=True)
+        found = [view.calibrator.passes for view in planned.views if isinstance(view.calibrator, McDropout)]
+        assert (planned.action, found) == ("train", expected)
+
+
+def test_an_ensemble_of_runs_made_again_is_not_shown(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    scored(registry, folder, 0, 1, 2)
+    finder = ResultFinder(registry, "tiny", Finished.of(folder.read_all()[0]), tiny_inputs())
+    subject = replace(BERT, method="deep_ensemble")
+    assert not isinstance(finder.scored(subject, 0), str)
+    assert finder.scored(subject, 1) == "an ensemble starts at another seed"
+    stored(registry, folder, 2, of=1)
+    finder = ResultFinder(registry, "tiny", Finished.of(folder.read_all()[0]), tiny_inputs())
+    assert finder.scored(subject, 0) == "one of its runs was made again since; benchmark.run scores it anew"
+
+
+def test_an_ensemble_is_not_scored_into_a_run_that_is_being_made_again(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    first = next(outline for outline in folder.outlines()[0] if outline.run.seed == 0)
+    with claim(folder.claims, first.run):
+        assert scored(registry, folder, 0, 1, 2) == (0, 0)
+    assert scored(registry, folder, 0, 1, 2) == (1, 0)
+
+
 def test_the_commands_make_and_show_both(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
     options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", tmp_path / "results"]
     options += ["--table", "more_methods", "--datasets", "tnews", "--methods", "mc_dropout", "deep_ensemble", "mixup"]
@@ -142,6 +178,9 @@ def test_the_commands_make_and_show_both(experiments: Path, tmp_path: Path, cach
     report = run_module(
         "report", *options[:6], "--table", "more_methods", "--seeds", "0-2", "--tables-dir", tmp_path, env=environment
     )
+    for form in (["--format", "html"], ["--figures"], ["--recommend"]):
+        shown = run_module("report", *options[:8], "--seeds", "0-2", "--tables-dir", tmp_path, *form, env=environment)
+        assert shown.returncode == 0, shown.stderr
     for label in ("MC dropout", "Deep ensemble", "Mixup"):
         (line,) = (line for line in report.stdout.splitlines() if line.startswith(f"| {label} "))
         assert line.count("–") == 20, line  # two data sets of three were not asked for

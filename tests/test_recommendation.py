@@ -13,9 +13,11 @@ from benchmark.tables import GridBuilder
 from tests.results import made_result, tiny_inputs, with_scores
 
 
-def scored(registry: Registry, method: str, f1: float, ece: float, noise: float = 0.001, **scores: float) -> Result:
+def scored(
+    registry: Registry, method: str, f1: float, ece: float, noise: float = 0.001, seed: int = 0, **scores: float
+) -> Result:
     """A result on TNEWS whose resamples scatter around its scores by ``noise``, independent of other methods'."""
-    result = with_scores(made_result(registry, Subject("tnews", "base", method)), f1=f1, ece=ece, **scores)
+    result = with_scores(made_result(registry, Subject("tnews", "base", method), seed), f1=f1, ece=ece, **scores)
     draws = np.random.default_rng(sum(map(ord, method)))
     views = []
     for view in result.views:
@@ -26,8 +28,8 @@ def scored(registry: Registry, method: str, f1: float, ece: float, noise: float 
     return result.model_copy(update={"views": views})
 
 
-def advice(registry: Registry, results: list[Result]) -> list[Recommendation]:
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+def advice(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,)) -> list[Recommendation]:
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
     return recommend(builder, select_tables(registry, "tiny", ["main"])["main"])
 
 
@@ -50,8 +52,14 @@ def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -
     assert (
         found[0]
         .sentences[0]
-        .startswith("No method is better calibrated than BERT beyond noise. Lowest is LS: ECE 39.00")
+        .startswith("No method has a lower ECE than BERT beyond noise: keep it. Lowest is LS: ECE 39.00")
     )
+
+
+def test_numbers_that_are_compared_are_of_the_same_seeds(registry: Registry) -> None:
+    bert = [scored(registry, "bert", 0.80, ece, seed=seed) for seed, ece in ((0, 0.40), (1, 0.20))]
+    found = advice(registry, [*bert, scored(registry, "ls", 0.80, 0.15)], seeds=(0, 1))
+    assert found[0].sentences[0].startswith("Use LS: ECE 15.00 against 40.00 of BERT (−25.00,")
 
 
 def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:

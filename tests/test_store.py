@@ -61,6 +61,7 @@ DAMAGE = {
     "another identity": lambda text: text.replace('"run_id": "', '"run_id": "0'),
     "another setting": lambda text: text.replace('"learning_rate": 0.003', '"learning_rate": 0.004'),
     "not a number": lambda text: text.replace('"entropy": 1.0', '"entropy": NaN'),
+    "no number for a score": lambda text: text.replace('"accuracy": ', '"accuracy": "much", "was": ', 1),
     "an unknown key": lambda text: text.replace('"status"', '"extra": 1, "status"'),
     "no scores": lambda text: text[: text.index('"views": ')] + '"views": [],\n' + text[text.index('"logits": ') :],
 }

@@ -18,9 +18,9 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
     """
     if not training or rate == 0.0:
         return states
-    if states.device.type != "cpu" or rate >= 1.0:
-        return functional.dropout(states, rate)
     dropped = round(rate * _LEVELS)
+    if states.device.type != "cpu" or dropped >= _LEVELS:
+        return functional.dropout(states, rate)
     count = math.prod(states.shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
     kept = torch.ge(bits, dropped - _LEVELS // 2, out=torch.empty(count, dtype=states.dtype))

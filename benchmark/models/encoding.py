@@ -111,6 +111,8 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
     transformers_logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if getattr(config, "is_decoder", False):
+            raise UserError(f"{folder} holds a decoder (is_decoder in its config.json), whose [CLS] sees no text.")
         available = config.num_hidden_layers
         if encoder.layers is not None and encoder.layers > available:
             raise UserError(f'Encoder "{encoder.label}" asks for {encoder.layers} layers; {folder} has {available}.')

@@ -57,7 +57,7 @@ class McDropout(Declared):
     """No calibrator: the mean of the probabilities over so many passes with dropout on, made when a run is trained."""
 
     kind: Literal["mc_dropout"]
-    passes: Count
+    passes: Annotated[int, Field(ge=1, le=1000)]
 
 
 class DeepEnsemble(Declared):
@@ -67,7 +67,7 @@ class DeepEnsemble(Declared):
     """
 
     kind: Literal["deep_ensemble"]
-    members: Annotated[int, Field(ge=2)]
+    members: Annotated[int, Field(ge=2, le=1000)]
 
     def seeds(self, first: int) -> range:
         """The seeds of the ensemble that starts with that one; none where none does."""

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from benchmark.specs import RunSpec, identity
-from benchmark.store.result import Failure, LogitsRecord, NotNegative
+from benchmark.store.result import Failure, LogitsRecord, NotNegative, Number
 from benchmark.store.views import HasViews
 
 
@@ -26,6 +26,13 @@ class OutlinedView(_Part):
     """Which scores there are."""
 
     view_id: str
+    scores: dict[str, Number]
+
+
+class OutlinedData(_Part):
+    """Which rows."""
+
+    fingerprint: str
 
 
 class OutlinedEnvironment(_Part):
@@ -41,6 +48,7 @@ class Outline(_Part, HasViews):
     run_id: str
     status: Literal["success", "failed"]
     run: RunSpec
+    data: OutlinedData | None = None
     training: OutlinedTraining | None = None
     views: list[OutlinedView] = []
     logits: LogitsRecord | None = None
@@ -51,6 +59,10 @@ class Outline(_Part, HasViews):
     def _consistent(self) -> "Outline":
         if self.run_id != identity(self.run):
             raise ValueError("run_id is not the identity of the run")
-        if self.status == "success" and not (self.training and self.views):
+        if self.status == "success" and not (self.data and self.training and self.views):
             raise ValueError("a successful result has data, encoder, training and views")
+        if (self.status == "failed") != (self.failure is not None):
+            raise ValueError("a failure belongs to a failed result, and only there")
+        if self.data and self.data.fingerprint != self.run.data.fingerprint:
+            raise ValueError("the data are not those of the run")
         return self

@@ -46,8 +46,18 @@ class ResultFinder:
         view = result.view(self._view(subject))
         if view is None:
             return self._why_unscored(subject, seed)
+        if self._is_stale(view):
+            return "one of its runs was made again since; benchmark.run scores it anew"
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
+
+    def _is_stale(self, view: ViewRecord) -> bool:
+        """Whether an ensemble is of other logits than its members have now."""
+        present = [(member, self.finished.by_run.get(member.run_id)) for member in view.members]
+        return any(
+            result is not None and result.logits is not None and result.logits.sha256 != member.logits
+            for member, result in present
+        )
 
     def _view(self, subject: Subject) -> ViewSpec:
         if subject not in self._views:
@@ -58,6 +68,8 @@ class ResultFinder:
         calibrator = self._view(subject).calibrator
         if isinstance(calibrator, DeepEnsemble):
             members = calibrator.seeds(seed)
+            if not members:
+                return "an ensemble starts at another seed"
             return f"an ensemble of seeds {members[0]} to {members[-1]}, which benchmark.run makes where it makes all"
         return "not scored yet; benchmark.run does it"
 

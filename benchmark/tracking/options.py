@@ -28,8 +28,11 @@ def chosen_trackers(values: Sequence[str] | None) -> dict[str, MakeTracker]:
 
     Raises UserError for an unknown name, a package that is not installed, a mode of W&B that is none.
     """
+    names = words(values) or ()
+    if values is not None and not names:
+        raise UserError("--track: at least one name is needed.")
     made = {}
-    for name in words(values) or ():
+    for name in names:
         if name not in _TRACKERS:
             raise UserError(f'--track: there is no "{name}"; {nearest(name, list(_TRACKERS))}')
         try:
