@@ -130,7 +130,9 @@ def test_a_disk_that_is_full_is_told_and_leaves_no_half_file(
 def test_a_run_that_memory_does_not_suffice_for_is_tried_in_pieces(
     experiments: Path, cache_dir: Path, tmp_path: Path
 ) -> None:
-    """A real worker with an allocation that fails: wide rows in one batch, under a limit on the address space."""
+    """A real worker with an allocation that fails: wide rows in one batch, under a limit on the address space. Two
+    layers, for the last one computes [CLS] only.
+    """
     import yaml
 
     profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())
@@ -138,7 +140,10 @@ def test_a_run_that_memory_does_not_suffice_for_is_tried_in_pieces(
     (experiments / "profiles.yaml").write_text(yaml.safe_dump(profiles, sort_keys=False))
     encoders = yaml.safe_load((experiments / "encoders.yaml").read_text())
     encoders["encoders"]["tiny_base"]["source"] |= {"intermediate": 1_000_000}
-    encoders["encoders"]["tiny_base"]["size"]["intermediate"] = 1_000_000
+    encoders["encoders"]["tiny_base"]["size"] |= {
+        "intermediate": 1_000_000,
+        "layers": 2,
+    }
     (experiments / "encoders.yaml").write_text(yaml.safe_dump(encoders, sort_keys=False))
 
     def limit() -> None:

@@ -16,7 +16,7 @@ from benchmark.inputs import find_inputs, places
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, WorkerSetup, parse_event
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
-from benchmark.schedule import Device, Pool, Slot, Update
+from benchmark.schedule import Device, Pool, Slot, Update, local_workers
 from benchmark.specs import RunSpec, readable_name, term_name
 from benchmark.store import Result, ResultFolder
 from benchmark.tracking import TrackedRun, chosen_trackers, listening
@@ -310,7 +310,8 @@ def test_a_tracker_that_fails_is_switched_off_and_everything_else_goes_on(case: 
 
         command = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
         slots = [Slot(Device("cpu", "CPU"), 1)]
-        asyncio.run(Pool(slots, lambda slot: setup, tmp_path / "logs", tell, command).run(jobs))
+        hire = local_workers(slots, lambda slot: setup, tmp_path / "logs", command)
+        asyncio.run(Pool(len(slots), hire, tell, case.said.append).run(jobs))
 
     assert [update.event.outcome for update in updates if isinstance(update.event, JobEnded)].count("success") == 3
     assert case.said == [

@@ -23,6 +23,8 @@ from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
 
+_NO_ENSEMBLE = "an ensemble takes more seeds"
+
 
 @dataclass(frozen=True)
 class _Value:
@@ -103,7 +105,7 @@ class GridBuilder:
             seeds=tuple(found),
             resampled=_mean_of_parts(list(found.values())),
             sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
-            why_missing=reasons[0] if reasons else None if seeds else "an ensemble takes more seeds",
+            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) and not seeds else None,
         )
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
