@@ -47,8 +47,8 @@ class Estimator:
         self.kind = kind
         self.device = device
         self.factors = _Median()
-        self.factor = 1.0  # how long trainings take, against the first guess
         self.extras = _Median()
+        self.factor = 1.0  # how long trainings take, against the first guess
         self.extra = 0.0  # seconds that a run takes beside its training: data, encoder, evaluation, scores, files
 
     def learn(self, results: Iterable[Outline], works: dict[str, Work]) -> None:
@@ -57,12 +57,15 @@ class Estimator:
             if result.status == "success" and result.training and result.environment.device == self.device:
                 work = works.get(result.run_id)
                 if work is not None:
-                    self.add(work, result.training.seconds, result.training.evaluation_seconds)
+                    self.add(work, result.training.seconds + result.training.evaluation_seconds, None)
 
-    def add(self, work: Work, training: float, extra: float) -> None:
-        """Take note of one measured run: seconds of its training, and those that it took beside it."""
+    def add(self, work: Work, training: float, extra: float | None) -> None:
+        """Take note of one measured run: seconds of its training, and those that it took beside it where that tells
+        something of the next one's.
+        """
         self.factor = self.factors.add(training / self.guess(work))
-        self.extra = self.extras.add(extra)
+        if extra is not None:
+            self.extra = self.extras.add(extra)
 
     @property
     def measured(self) -> bool:

@@ -54,6 +54,7 @@ class Display:
         self.guess_left = sum(self.guesses.values())
         self.longest_last = sorted(works, key=lambda run_id: self.guesses[run_id])
         self.running: dict[int, _Running] = {}
+        self.warm: set[int] = set()  # slots that have ended a job
         self.outcome = Outcome()
         self.last_line = time.monotonic()
         self.progress = Progress(
@@ -89,14 +90,15 @@ class Display:
         else:
             ended = self.running.pop(update.slot, _Running(run_id, "", 0.0))
             trained = ended.trained if ended.share == 1.0 else update.event.seconds
-            self._ended(run_id, update.event, trained)
+            self._ended(run_id, update.event, trained, update.slot not in self.warm)
+            self.warm.add(update.slot)
 
     def retired(self, reason: str) -> None:
         """Take note of a slot that is given up."""
         self.n_slots -= 1
         self._say(f"fewer   workers, {self.n_slots} left: {reason}")
 
-    def _ended(self, run_id: str, event: JobEnded, trained: float) -> None:
+    def _ended(self, run_id: str, event: JobEnded, trained: float, first: bool) -> None:
         if event.outcome == "claimed":
             self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
             return
@@ -113,7 +115,9 @@ class Display:
             self.guess_left -= self.guesses[run_id]
         if event.outcome == "success":
             self.outcome.succeeded += 1
-            self.estimator.add(self.works[run_id], trained, max(event.seconds - trained, 0.0))
+            # a worker's first run loads data and encoder, which later ones find loaded
+            beside = None if first else max(event.seconds - trained, 0.0)
+            self.estimator.add(self.works[run_id], trained, beside)
             self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
             if event.reason:
                 self.outcome.failed.append((self.labels[run_id], event))
