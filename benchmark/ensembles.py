@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmark.declarations import Table
 from benchmark.metrics import softmax
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, encoder_name, resolve_run, resolve_view, table_subjects
+from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
 from benchmark.store import Logits, Member, Outline, ResultFolder, claim
@@ -32,8 +32,7 @@ def ensembles(
     subjects = {subject for table in tables.values() for subject in table_subjects(registry, table)}
     for subject in sorted(subjects, key=str):
         view = resolve_view(registry, subject)
-        offered = subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
-        if not isinstance(view.calibrator, DeepEnsemble) or not offered:
+        if not isinstance(view.calibrator, DeepEnsemble) or not is_offered(profile, subject):
             continue
         for first in sorted(wanted):
             members = view.calibrator.seeds(first)

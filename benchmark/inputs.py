@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark.data import is_here, load_corpus, missing_sentence
-from benchmark.declarations import Encoder, PretrainedSource
+from benchmark.declarations import Encoder, PretrainedSource, Table
 from benchmark.encoders import (
     FoundEncoder,
     built_fingerprint,
@@ -17,7 +17,7 @@ from benchmark.encoders import (
     missing_encoder_sentence,
 )
 from benchmark.errors import UserError
-from benchmark.registry import Inputs, Registry
+from benchmark.registry import Inputs, Registry, encoder_name, table_subjects
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache"
 
@@ -64,6 +64,18 @@ class FoundInputs:
 
     inputs: Inputs
     missing: dict[str, str] = field(default_factory=dict)  # "data set tnews" or "encoder x" to what to do
+
+
+def find_table_inputs(registry: Registry, profile_name: str, tables: Iterable[Table], where: Places) -> FoundInputs:
+    """Look for the data sets and encoders that tables need in a profile. Raises UserError as ``find_inputs`` does."""
+    profile = registry.profile(profile_name)
+    subjects = [subject for table in tables for subject in table_subjects(registry, table)]
+    return find_inputs(
+        registry,
+        [profile.datasets[subject.dataset] for subject in subjects],
+        [name for subject in subjects if (name := encoder_name(profile, subject)) is not None],
+        where,
+    )
 
 
 def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[str], where: Places) -> FoundInputs:

@@ -12,13 +12,14 @@ from benchmark.registry import (
     Inputs,
     Registry,
     Subject,
+    calibrator_of,
     composition,
-    encoder_name,
+    is_offered,
     resolve_run,
     resolve_view,
     table_subjects,
 )
-from benchmark.specs import Calibrator, DeepEnsemble, McDropout, RunSpec, ViewSpec, identity, recipe_identity
+from benchmark.specs import DeepEnsemble, McDropout, RunSpec, ViewSpec, identity, recipe_identity
 from benchmark.store import Outline, Result
 
 Action = Literal["train", "score", "skip"]
@@ -99,13 +100,14 @@ def make_plan(
         if not table.optional
         for group in table.rows
         for row in group
-        if not isinstance(_calibrator(registry, row.method), McDropout)
+        if not isinstance(calibrator_of(registry, row.method), McDropout)
     }
     plan = []
+    profile = registry.profile(profile_name)
     for seed in dict.fromkeys(seeds):
         by_run: dict[RunSpec, list[Subject]] = {}
         for subject in wanted:
-            if _offered(registry, profile_name, subject):
+            if is_offered(profile, subject):
                 run = resolve_run(registry, profile_name, subject, seed, inputs)
                 by_run.setdefault(run, []).append(subject)
         for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0])):
@@ -168,7 +170,7 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
         for name in methods
         if name in asked
         and composition(registry, name) == own
-        and not isinstance(_calibrator(registry, name), DeepEnsemble)
+        and not isinstance(calibrator_of(registry, name), DeepEnsemble)
     ]
     plain = resolve_view(registry, subject).model_copy(update={"calibrator": None})
     validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})
@@ -181,16 +183,6 @@ def _with_passes_held(views: tuple[ViewSpec, ...], before: Result | Outline | No
     plain = views[0].model_copy(update={"calibrator": None})
     kept = [plain.model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=passes)}) for passes in held]
     return tuple(dict.fromkeys([*views, *kept]))
-
-
-def _calibrator(registry: Registry, method: str) -> Calibrator | None:
-    posthoc = registry.methods.methods[method].posthoc
-    return None if posthoc is None else registry.methods.calibrators[posthoc]
-
-
-def _offered(registry: Registry, profile_name: str, subject: Subject) -> bool:
-    profile = registry.profile(profile_name)
-    return subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
 
 
 def _input_order(run: RunSpec) -> tuple[str, int, str]:

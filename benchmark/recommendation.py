@@ -8,7 +8,7 @@ from benchmark.declarations import Metric, Table, TableColumn
 from benchmark.registry import Subject, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
-from benchmark.tables import Cell, GridBuilder, GridRow, difference
+from benchmark.tables import Cell, GridBuilder, GridRow, at_shared_seeds, difference
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
@@ -118,8 +118,8 @@ def _verdict(chosen: _Candidate, baseline: _Candidate) -> str:
 
 def _over_shared_seeds(first: Cell, second: Cell) -> tuple[str, str]:
     """Both means over the seeds that both have, as their difference is."""
-    shared = [seed for seed in first.seeds if seed in second.seeds]
-    means = [fmean(cell.values[cell.seeds.index(seed)] for seed in shared) for cell in (first, second)]
+    ours, theirs = at_shared_seeds(first, second)
+    means = [fmean(cell.values[place] for place in places) for cell, places in ((first, ours), (second, theirs))]
     return number(means[0], first.decimals), number(means[1], second.decimals)
 
 

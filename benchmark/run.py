@@ -29,11 +29,11 @@ from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, duration, work_of
 from benchmark.execution import Placed, score_again, train
-from benchmark.inputs import FoundInputs, Places, find_inputs, places
+from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import OWN, Registry, encoder_name, select_tables, table_subjects
+from benchmark.registry import OWN, Registry, select_tables
 from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, run_labels
 from benchmark.store import Outline, ResultFolder, Unusable
@@ -143,13 +143,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
     datasets, methods = words(arguments.datasets), words(arguments.methods)
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
     where = places(arguments.data_dir, arguments.encoder_dir)
-    subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
-    found = find_inputs(
-        registry,
-        [profile.datasets[subject.dataset] for subject in subjects],
-        [name for subject in subjects if (name := encoder_name(profile, subject)) is not None],
-        where,
-    )
+    found = find_table_inputs(registry, profile_name, tables.values(), where)
     folder = ResultFolder(arguments.results_dir, profile_name)
     outlines, unusable = folder.outlines()
     finished, wanted = _finished(folder, outlines), tuple(seeds(arguments.seeds, profile.seeds))

@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch
 from tabulate import tabulate
 
-from benchmark.inputs import find_inputs, places
+from benchmark.inputs import find_table_inputs, places
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+from benchmark.registry import load_registry, select_tables
 from benchmark.worker import Worker
 
 
@@ -78,12 +78,9 @@ def _inputs_first(plan: list[PlannedRun]) -> tuple[list[PlannedRun], list[Planne
 def _plan(arguments: argparse.Namespace) -> list[PlannedRun]:
     """As many seeds of the profile as it takes."""
     registry = load_registry()
-    profile = registry.profile(arguments.profile)
     tables = select_tables(registry, arguments.profile, ["all"])
-    subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
-    encoders = [name for subject in subjects if (name := encoder_name(profile, subject)) is not None]
     where = places(arguments.data_dir, arguments.encoder_dir)
-    found = find_inputs(registry, [profile.datasets[subject.dataset] for subject in subjects], encoders, where)
+    found = find_table_inputs(registry, arguments.profile, tables.values(), where)
     if found.missing:
         sys.exit("\n".join(found.missing.values()))
     return make_plan(registry, arguments.profile, tables, range(arguments.runs), found.inputs, Finished.of([]))

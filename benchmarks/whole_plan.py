@@ -58,17 +58,14 @@ def _timed(*arguments: str) -> float:
 
 def _plan(arguments: argparse.Namespace) -> list:
     """The plan of seed 0."""
-    from benchmark.inputs import find_inputs, places
+    from benchmark.inputs import find_table_inputs, places
     from benchmark.plan import Finished, make_plan
-    from benchmark.registry import encoder_name, load_registry, select_tables, table_subjects
+    from benchmark.registry import load_registry, select_tables
 
     registry = load_registry()
-    profile = registry.profile(arguments.profile)
     tables = select_tables(registry, arguments.profile, ["all"])
-    subjects = [subject for table in tables.values() for subject in table_subjects(registry, table)]
-    encoders = [name for subject in subjects if (name := encoder_name(profile, subject)) is not None]
     where = places(arguments.data_dir, arguments.encoder_dir)
-    found = find_inputs(registry, [profile.datasets[subject.dataset] for subject in subjects], encoders, where)
+    found = find_table_inputs(registry, arguments.profile, tables.values(), where)
     if found.missing:
         sys.exit("\n".join(found.missing.values()))
     return make_plan(registry, arguments.profile, tables, [0], found.inputs, Finished.of([]))

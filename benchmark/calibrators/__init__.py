@@ -20,6 +20,7 @@ from benchmark.specs import (
     HistogramBinning,
     IsotonicRegression,
     OwnCalibrator,
+    PostHoc,
     TemperatureScaling,
     VectorScaling,
 )
@@ -35,17 +36,6 @@ __all__ = [
     "fit_temperature",
     "fit_vector_scaling",
 ]
-
-# What is fitted; the other members of Calibrator are ways to predict.
-PostHoc = (
-    TemperatureScaling
-    | VectorScaling
-    | DirichletCalibration
-    | BetaCalibration
-    | IsotonicRegression
-    | HistogramBinning
-    | OwnCalibrator
-)
 
 # How much of the uncalibrated softmax is left in what a calibrator of single labels gives: it keeps the likelihood of a
 # label with a share of 0 finite, and the order of labels with one share that of their logits.

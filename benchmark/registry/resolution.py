@@ -10,6 +10,7 @@ from benchmark.registry.contents import Registry
 from benchmark.specs import (
     SCORING_VERSION,
     TRAINING_VERSION,
+    Calibrator,
     DataSpec,
     EncoderSpec,
     Head,
@@ -79,17 +80,27 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
 
 def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> ViewSpec:
     """The view behind a subject: the split, the method's post-hoc calibrator, the registry's scoring settings."""
-    posthoc = registry.methods.methods[subject.method].posthoc
     return ViewSpec.model_validate(
         {
             "scoring_version": SCORING_VERSION,
             "split": split,
-            "calibrator": None if posthoc is None else registry.methods.calibrators[posthoc],
+            "calibrator": calibrator_of(registry, subject.method),
             "ece_bins": registry.scoring.ece_bins,
             "resamples": registry.scoring.resamples,
             "rare_labels": registry.scoring.rare_labels,
         }
     )
+
+
+def is_offered(profile: Profile, subject: Subject) -> bool:
+    """Whether the profile has the subject's data set, and for it an encoder of that role."""
+    return subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
+
+
+def calibrator_of(registry: Registry, method: str) -> Calibrator | None:
+    """A method's calibrator; None where it has none."""
+    posthoc = registry.methods.methods[method].posthoc
+    return None if posthoc is None else registry.methods.calibrators[posthoc]
 
 
 def composition(registry: Registry, method: str) -> tuple[Head, tuple[LossTerm, ...]]:
@@ -103,12 +114,10 @@ def composition(registry: Registry, method: str) -> tuple[Head, tuple[LossTerm, 
 def methods_of(registry: Registry, run: RunSpec, view: ViewSpec) -> str:
     """The methods that a view of a run belongs to, by name: those with its head, loss terms and calibrator."""
     trained = (run.head, run.loss)
-    calibrators = registry.methods.calibrators
     return " ".join(
         name
-        for name, method in registry.methods.methods.items()
-        if composition(registry, name) == trained
-        and (None if method.posthoc is None else calibrators[method.posthoc]) == view.calibrator
+        for name in registry.methods.methods
+        if composition(registry, name) == trained and calibrator_of(registry, name) == view.calibrator
     )
 
 

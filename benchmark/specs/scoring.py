@@ -82,18 +82,17 @@ class OwnCalibrator(OwnFunction):
     kind: Literal["own"]
 
 
-Calibrator = Annotated[
+# What is fitted on validation logits; the other members of Calibrator are ways to predict.
+PostHoc = (
     TemperatureScaling
     | VectorScaling
     | DirichletCalibration
     | BetaCalibration
     | IsotonicRegression
     | HistogramBinning
-    | McDropout
-    | DeepEnsemble
-    | OwnCalibrator,
-    Field(discriminator="kind"),
-]
+    | OwnCalibrator
+)
+Calibrator = Annotated[PostHoc | McDropout | DeepEnsemble, Field(discriminator="kind")]
 
 
 class ViewSpec(Declared):

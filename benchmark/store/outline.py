@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from benchmark.specs import RunSpec, identity
+from benchmark.specs import RunSpec
 from benchmark.store.result import Failure, LogitsRecord, NotNegative, Number
-from benchmark.store.views import HasViews
+from benchmark.store.views import ResultLike
 
 
 class _Part(BaseModel):
@@ -35,13 +35,17 @@ class OutlinedData(_Part):
     fingerprint: str
 
 
+class OutlinedEncoder(_Part):
+    """That one was trained."""
+
+
 class OutlinedEnvironment(_Part):
     """What it ran on."""
 
     device: str
 
 
-class Outline(_Part, HasViews):
+class Outline(_Part, ResultLike):
     """A result as planning sees it. Fields are those of ``Result``; a file may be wrong in what is passed over."""
 
     schema_version: Literal[3]
@@ -49,6 +53,7 @@ class Outline(_Part, HasViews):
     status: Literal["success", "failed"]
     run: RunSpec
     data: OutlinedData | None = None
+    encoder: OutlinedEncoder | None = None
     training: OutlinedTraining | None = None
     views: list[OutlinedView] = []
     logits: LogitsRecord | None = None
@@ -57,12 +62,5 @@ class Outline(_Part, HasViews):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Outline":
-        if self.run_id != identity(self.run):
-            raise ValueError("run_id is not the identity of the run")
-        if self.status == "success" and not (self.data and self.training and self.views):
-            raise ValueError("a successful result has data, encoder, training and views")
-        if (self.status == "failed") != (self.failure is not None):
-            raise ValueError("a failure belongs to a failed result, and only there")
-        if self.data and self.data.fingerprint != self.run.data.fingerprint:
-            raise ValueError("the data are not those of the run")
+        self.check()
         return self

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializ
 from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
-from benchmark.store.views import HasViews
+from benchmark.store.views import ResultLike
 
 SCHEMA_VERSION: Literal[3] = 3
 
@@ -212,7 +212,7 @@ class Failure(Record):
     log: str | None
 
 
-class Result(Record, HasViews):
+class Result(Record, ResultLike):
     """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
 
     schema_version: Literal[3]
@@ -229,14 +229,7 @@ class Result(Record, HasViews):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Result":
-        if self.run_id != identity(self.run):
-            raise ValueError("run_id is not the identity of the run")
-        if self.status == "success" and (not (self.data and self.encoder and self.training) or not self.views):
-            raise ValueError("a successful result has data, encoder, training and views")
-        if (self.status == "failed") != (self.failure is not None):
-            raise ValueError("a failure belongs to a failed result, and only there")
-        if self.data and self.data.fingerprint != self.run.data.fingerprint:
-            raise ValueError("the data are not those of the run")
+        self.check()
         return self
 
     def view(self, spec: ViewSpec) -> ViewRecord | None:

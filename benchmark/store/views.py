@@ -1,16 +1,34 @@
-"""Which views a result has, and which its logits allow: the same for a whole result and its outline."""
+"""What holds of a whole result as of its outline: what belongs together, which views there are or could be."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmark.specs import McDropout, ViewSpec, identity
+from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
 
 
-class HasViews:
-    """Mixed into what has ``views`` with a ``view_id`` each, and a record of logits or none."""
+class ResultLike:
+    """Mixed into a result and its outline, whose fields, as far as both have them, bear the same names."""
 
     views: Sequence[Any]
     logits: Any
+    run_id: str
+    run: RunSpec
+    status: str
+    data: Any
+    encoder: Any
+    training: Any
+    failure: Any
+
+    def check(self) -> None:
+        """Raises ValueError where the parts do not belong together."""
+        if self.run_id != identity(self.run):
+            raise ValueError("run_id is not the identity of the run")
+        if self.status == "success" and (not (self.data and self.encoder and self.training) or not self.views):
+            raise ValueError("a successful result has data, encoder, training and views")
+        if (self.status == "failed") != (self.failure is not None):
+            raise ValueError("a failure belongs to a failed result, and only there")
+        if self.data and self.data.fingerprint != self.run.data.fingerprint:
+            raise ValueError("the data are not those of the run")
 
     def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
         """Those of the views whose scores were not made."""

@@ -4,7 +4,7 @@ from benchmark.tables.agreement import agreed_inputs, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
-from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
+from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, at_shared_seeds, difference
 from benchmark.tables.wording import ONE_SEED, seeds_in_words
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ResultFinder",
     "Scored",
     "agreed_inputs",
+    "at_shared_seeds",
     "difference",
     "mark_best",
     "seeds_at_hand",

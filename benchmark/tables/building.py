@@ -105,7 +105,7 @@ class GridBuilder:
             seeds=tuple(found),
             resampled=_mean_of_parts(list(found.values())),
             sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
-            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) and not seeds else None,
+            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if self.seeds and not seeds else None,
         )
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:

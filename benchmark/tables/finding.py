@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, Subject, encoder_name, resolve_run, resolve_view
+from benchmark.registry import Inputs, Registry, Subject, is_offered, resolve_run, resolve_view
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
 from benchmark.store import DataRecord, Result, ViewRecord
 
@@ -82,7 +82,7 @@ class ResultFinder:
 
     def result(self, subject: Subject, seed: int) -> Result | str:
         """The successful result of a subject, or half a sentence that says why there is none."""
-        if subject.dataset not in self.profile.datasets or encoder_name(self.profile, subject) is None:
+        if not is_offered(self.profile, subject):
             return f"not in profile {self.profile_name}"
         if subject not in self._runs:
             self._runs[subject] = resolve_run(self.registry, self.profile_name, subject, 0, self.inputs)

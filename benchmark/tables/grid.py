@@ -97,12 +97,17 @@ class Grid:
         return rows[row_key].cells[places.index((column_label, metric))]
 
 
+def at_shared_seeds(first: Cell, second: Cell) -> tuple[list[int], list[int]]:
+    """The places of both cells' values at the seeds that both have."""
+    shared = [seed for seed in first.seeds if seed in second.seeds]
+    return [first.seeds.index(seed) for seed in shared], [second.seeds.index(seed) for seed in shared]
+
+
 def difference(first: Cell, second: Cell) -> Difference | None:
     """``first - second`` over the seeds that both have; None where there is none, or either was not resampled."""
-    shared = [seed for seed in first.seeds if seed in second.seeds]
-    if not shared or first.resampled is None or second.resampled is None:
+    ours, theirs = at_shared_seeds(first, second)
+    if not ours or first.resampled is None or second.resampled is None:
         return None
-    ours, theirs = ([cell.seeds.index(seed) for seed in shared] for cell in (first, second))
     return paired_difference(
         [first.values[index] for index in ours],
         [second.values[index] for index in theirs],
