@@ -196,7 +196,10 @@ def _score_ensembles(console: Console, asked: _Asked) -> bool:
         for members in sizes(asked.registry, asked.tables):
             console.print(f"no ensemble: one of {members} takes seeds 0 to {members - 1} (or the next {members}, ...)")
         return True
-    scored, lacking = score_ensembles(asked.folder, wanted, _finished(asked.folder, asked.folder.outlines()[0]))
+    finished = asked.finished
+    if any(planned.action != "skip" for planned in asked.plan):
+        finished = _finished(asked.folder, asked.folder.outlines()[0])
+    scored, lacking = score_ensembles(asked.folder, wanted, finished)
     if scored:
         console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
     for path in dict.fromkeys(str(asked.folder.path(result.run)) for result in lacking):

@@ -1,8 +1,12 @@
 """Results made by hand, for tests of what reads them."""
 
+from pathlib import Path
+
 import numpy as np
 
 from benchmark.environment import describe_environment
+from benchmark.inputs import Places
+from benchmark.jobs import WorkerSetup
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, resolve_view
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, identity
@@ -115,4 +119,18 @@ def failed_result(run: RunSpec) -> Result:
         run=run,
         environment=describe_environment("made up", None, 1),
         failure=Failure(kind="diverged", reason="the loss was not finite in epoch 1", log=None),
+    )
+
+
+def worker_setup(results_root: Path, where: Places | None = None, threads: int = 1) -> WorkerSetup:
+    """What a worker on the CPU is told, for the profile ``tiny``; without places for one that looks for no input."""
+    return WorkerSetup(
+        results_root=results_root,
+        profile="tiny",
+        data_folders=where.all_data_folders() if where else (),
+        encoder_folders=(),
+        built_encoders=where.built_encoders if where else results_root,
+        own_code=where.cache if where else results_root,
+        device="cpu",
+        threads=threads,
     )

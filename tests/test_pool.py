@@ -22,6 +22,7 @@ from tests.fake_worker import (
     SUCCEEDS,
     TOO_LARGE,
 )
+from tests.results import worker_setup
 
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
 CPU = Slot(Device("cpu", "CPU"), 1)
@@ -35,16 +36,7 @@ def job(registry: Registry, seed: int) -> Job:
 
 def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[str, ...] = FAKE) -> Pool:
     def setup(slot: Slot) -> WorkerSetup:
-        return WorkerSetup(
-            results_root=folder,
-            profile="tiny",
-            data_folders=(),
-            encoder_folders=(),
-            built_encoders=folder,
-            own_code=folder,
-            device="cpu",
-            threads=slot.threads,
-        )
+        return worker_setup(folder, threads=slot.threads)
 
     hire = local_workers(slots, setup, folder / "logs", command)
     return Pool(len(slots), hire, updates.append, lambda reason: None)

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from benchmark.inputs import find_inputs, places
-from benchmark.jobs import Job, WorkerSetup
+from benchmark.jobs import Job
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Registry, select_tables
 from benchmark.worker import Worker
 from tests.conftest import PROJECT, Command
+from tests.results import worker_setup
 from tests.test_commands import alive, children_of, results_in
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
@@ -173,16 +174,7 @@ def test_a_worker_whose_scheduler_is_gone_leaves_no_failed_run(
         inputs,
         Finished.of([]),
     )
-    setup = WorkerSetup(
-        results_root=tmp_path / "results",
-        profile="tiny",
-        data_folders=where.all_data_folders(),
-        encoder_folders=(),
-        built_encoders=where.built_encoders,
-        own_code=where.cache,
-        device="cpu",
-        threads=1,
-    )
+    setup = worker_setup(tmp_path / "results", where)
 
     class Gone:
         def write(self, text: str) -> None:

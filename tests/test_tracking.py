@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.errors import UserError
 from benchmark.inputs import find_inputs, places
-from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, WorkerSetup, parse_event
+from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, parse_event
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.schedule import Device, Pool, Slot, Update, local_workers
@@ -24,7 +24,7 @@ from benchmark.tracking.listening import epoch_numbers
 from benchmark.worker import Worker
 from tests.conftest import PROJECT, Command
 from tests.fake_worker import DIES_TWICE, NEEDS_PIECES, SUCCEEDS
-from tests.results import made_result
+from tests.results import made_result, worker_setup
 
 SUBJECT = Subject("tnews", "base", "hs_rau")
 EARLIER = EpochMeans(loss=9.0, terms=(9.0, None, 9.0), entropy=9.0, accuracy=0.0)
@@ -284,16 +284,7 @@ def test_a_tracker_that_fails_is_switched_off_and_everything_else_goes_on(case: 
     """Through the pool, with workers that die: one tracker's disk is full, the other hears of all."""
     seeds = [SUCCEEDS, NEEDS_PIECES, DIES_TWICE]
     jobs = [case.job.model_copy(update={"run": case.job.run.model_copy(update={"seed": seed})}) for seed in seeds]
-    setup = WorkerSetup(
-        results_root=tmp_path,
-        profile="tiny",
-        data_folders=(),
-        encoder_folders=(),
-        built_encoders=tmp_path,
-        own_code=tmp_path,
-        device="cpu",
-        threads=1,
-    )
+    setup = worker_setup(tmp_path)
     updates: list[Update] = []
     broken, whole = Notes(fails=True), Notes()
     makers = {"broken": lambda logs: broken, "whole": lambda logs: whole}
@@ -410,16 +401,7 @@ def test_the_worker_says_what_the_loop_recorded(registry: Registry, cache_dir: P
     inputs = find_inputs(registry, ["tiny_banking77"], ["tiny_base"], where).inputs
     tables = select_tables(registry, "tiny", ["main"], ["banking77"], ["hs_rau"])
     (planned,) = make_plan(registry, "tiny", tables, [0], inputs, Finished.of([]))
-    setup = WorkerSetup(
-        results_root=tmp_path / "results",
-        profile="tiny",
-        data_folders=where.all_data_folders(),
-        encoder_folders=(),
-        built_encoders=where.built_encoders,
-        own_code=where.cache,
-        device="cpu",
-        threads=1,
-    )
+    setup = worker_setup(tmp_path / "results", where)
     job = Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False)
     said = io.StringIO()
     assert Worker(setup, said).handle(job).outcome == "success"

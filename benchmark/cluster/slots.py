@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from benchmark.schedule import Device, Slot
+from benchmark.schedule import Device, Slot, cpu_workers
 
-_BYTES_PER_WORKER = 3 * 2**30  # what a training process of a base-size encoder needs in host memory
 _PARTS_OF_A_GPU = 10_000  # Ray counts resources in ten-thousandths
 
 
@@ -57,8 +56,7 @@ def _places(node: Mapping[str, Any], jobs_per_device: int | None) -> list[NodeSl
         a_gpu = jobs_per_device or 1
         count, gpus = int(resources["GPU"]) * a_gpu, (_PARTS_OF_A_GPU // a_gpu) / _PARTS_OF_A_GPU
     else:
-        in_memory = int(resources.get("memory", 0)) // _BYTES_PER_WORKER
-        count, gpus = jobs_per_device or max(1, min(cores, in_memory)), 0.0
+        count, gpus = jobs_per_device or cpu_workers(cores, int(resources.get("memory", 0))), 0.0
     threads = max(1, cores // count)
     # a node may have fewer cores than workers; then each has a part of one
     cpus = float(threads) if threads * count <= cores else (_PARTS_OF_A_GPU * cores // count) / _PARTS_OF_A_GPU

@@ -1,7 +1,7 @@
 """Placing runs on devices: of this machine, or of any other backend."""
 
 from benchmark.schedule.backend import Backend
-from benchmark.schedule.devices import Device, Slot, find_devices, make_slots
+from benchmark.schedule.devices import Device, Slot, cpu_workers, find_devices, make_slots
 from benchmark.schedule.local import LocalBackend, WorkerProcess, local_workers
 from benchmark.schedule.pool import CannotStart, NoPlace, Pool, PoolWorker, Update
 from benchmark.schedule.progress import Display, Outcome, run_labels
@@ -19,6 +19,7 @@ __all__ = [
     "Slot",
     "Update",
     "WorkerProcess",
+    "cpu_workers",
     "find_devices",
     "local_workers",
     "make_slots",

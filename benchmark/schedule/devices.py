@@ -65,8 +65,13 @@ def make_slots(devices: list[Device], jobs_per_device: int | None, n_jobs: int) 
     return [Slot(device, threads) for device in places[: max(n_jobs, 1)]]
 
 
+def cpu_workers(cores: int, memory: int) -> int:
+    """How many workers a machine without GPUs has: one a core, as far as ``memory`` (bytes) goes, at least one."""
+    return max(1, min(cores, memory // _BYTES_PER_WORKER))
+
+
 def _default_jobs(device: Device, cores: int) -> int:
-    return 1 if device.kind == "cuda" else max(1, min(cores, _host_memory() // _BYTES_PER_WORKER))
+    return 1 if device.kind == "cuda" else cpu_workers(cores, _host_memory())
 
 
 def _cpu() -> Device:
