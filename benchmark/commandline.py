@@ -73,6 +73,21 @@ def add_table_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_search_option(parser: argparse._ActionsContainer) -> None:
+    """Which searches, in place of tables."""
+    parser.add_argument(
+        "--search", nargs="+", metavar="NAME", help="instead of tables: searches of searches.yaml, on validation rows"
+    )
+
+
+def asked_searches(arguments: argparse.Namespace) -> list[str]:
+    """The searches asked for; UserError where tables are, too."""
+    names = words(arguments.search) or []
+    if names and arguments.table != ["all"]:
+        raise UserError("--search stands in place of tables; leave out --table.")
+    return names
+
+
 def add_output_option(parser: argparse._ActionsContainer) -> None:
     """Where tables and all that goes with them are written."""
     parser.add_argument(

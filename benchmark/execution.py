@@ -89,7 +89,7 @@ def train(
         )
 
     chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
-    labels = run_labels((planned.run, planned.methods) for planned in to_train)
+    labels = run_labels((planned.run, planned.methods, planned.settings) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(placed.slots)) as display:
         heard = _all_of(display.update, *listeners)
         pool = Pool(len(placed.slots), placed.backend.workers(placed.slots, setup, folder), heard, display.retired)

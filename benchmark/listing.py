@@ -7,6 +7,7 @@ from tabulate import tabulate
 from benchmark.declarations import Method, Profile, Table
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, select_tables
+from benchmark.search import plan_searches, searches_for, select_searches
 from benchmark.store import Outline
 
 
@@ -47,6 +48,7 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
             ],
         ),
         *_inputs(registry, profile, plan),
+        *_searches(registry, profile_name, known[profile_name]),
     ]
     return "\n\n".join(sections)
 
@@ -79,6 +81,16 @@ def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) ->
             ],
         ),
     ]
+
+
+def _searches(registry: Registry, profile_name: str, finished: Finished[Outline]) -> list[str]:
+    """Searches that are meant for the profile, each with the trainings done."""
+    seeds = registry.profile(profile_name).seeds
+    rows = []
+    for name, search in select_searches(registry, profile_name, searches_for(registry, profile_name)).items():
+        plan = plan_searches(registry, profile_name, {name: search}, seeds, Inputs(), finished)
+        rows.append((name, *_counts(plan), search.caption))
+    return [_section("Searches (--search)", ("name", "done", "of", "what"), rows)] if rows else []
 
 
 def _plan(

@@ -18,6 +18,7 @@ from benchmark.registry import (
     resolve_run,
     resolve_view,
     table_subjects,
+    validation_view,
 )
 from benchmark.specs import DeepEnsemble, McDropout, RunSpec, ViewSpec, identity, recipe_identity
 from benchmark.store import Outline, Result
@@ -37,6 +38,7 @@ class PlannedRun:
     tables: tuple[str, ...]
     dataset: Dataset
     encoder: Encoder
+    settings: str = ""  # in words, where a search varies some
 
     @property
     def run_id(self) -> str:
@@ -173,8 +175,7 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
         and not isinstance(calibrator_of(registry, name), DeepEnsemble)
     ]
     plain = resolve_view(registry, subject).model_copy(update={"calibrator": None})
-    validation = plain.model_copy(update={"split": "validation", "resamples": 0, "rare_labels": 0})
-    return tuple(dict.fromkeys([plain, validation, *views]))
+    return tuple(dict.fromkeys([plain, validation_view(registry), *views]))
 
 
 def _with_passes_held(views: tuple[ViewSpec, ...], before: Result | Outline | None) -> tuple[ViewSpec, ...]:

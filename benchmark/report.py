@@ -11,7 +11,9 @@ from benchmark.commandline import (
     add_common_options,
     add_input_options,
     add_output_option,
+    add_search_option,
     add_table_option,
+    asked_searches,
     choose_profile,
     new_parser,
     read_registry,
@@ -25,8 +27,9 @@ from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, methods_of, select_tables
 from benchmark.render import to_csv
-from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, tables_in, write
+from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
+from benchmark.search import select_searches
 from benchmark.store import Result, ResultFolder
 from benchmark.tables import GridBuilder, agreed_inputs, seeds_at_hand
 
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--ranking", action="store_true", help="instead of tables: the methods' ranks under every measure, and ECE's"
     )
+    add_search_option(parser)
     parser.add_argument(
         "--figures", action="store_true", help="draw all figures, too (PDF and PNG, into figures/ beside the tables)"
     )
@@ -64,6 +68,7 @@ def _command(arguments: argparse.Namespace) -> int:
     _check(arguments)
     registry = read_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
+    searches = select_searches(registry, profile_name, asked_searches(arguments))
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
@@ -79,6 +84,8 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
         texts = advice_in(builder, tables)
+    elif searches:
+        texts = searches_in(builder, searches)
     elif arguments.ranking:
         texts = ranking_in(builder, tables)
     else:
@@ -104,7 +111,7 @@ def _command(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """UserError for options that do not go together."""
-    instead = [f"--{name}" for name in ("claims", "recommend", "ranking") if getattr(arguments, name)]
+    instead = [f"--{name}" for name in ("claims", "recommend", "ranking", "search") if getattr(arguments, name)]
     if len(instead) > 1:
         raise UserError(f"{' and '.join(instead)} each stand in place of the tables; give one of them.")
     if arguments.format in {"csv", "html"} and (instead or arguments.compare):

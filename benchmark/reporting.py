@@ -15,10 +15,12 @@ from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
     ranking_to_markdown,
+    search_to_markdown,
     to_document,
     to_latex,
     to_markdown,
 )
+from benchmark.search import choices
 from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words
 
 
@@ -67,6 +69,19 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, s
         *(ranking_to_markdown(one) for one in found),
     ]
     return {"ranking.md": "\n\n".join(text) + "\n"}
+
+
+def searches_in(builder: GridBuilder, searches: Mapping[str, Table]) -> dict[str, str]:
+    """What searches found, as ``select_searches`` gives them: a file each."""
+    finder = builder.finder
+    texts = {}
+    for name, table in searches.items():
+        found = choices(
+            builder.registry, finder.profile_name, name, table, finder.finished, finder.inputs, builder.seeds
+        )
+        about = [table.caption, builder.profile.note, "Scores are those of the validation rows."]
+        texts[f"search_{name}.md"] = search_to_markdown(name, " ".join(filter(None, about)), found)
+    return texts
 
 
 def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]) -> dict[str, str]:

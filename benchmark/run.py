@@ -14,7 +14,9 @@ from benchmark.commandline import (
     SOME_FAILED,
     add_common_options,
     add_input_options,
+    add_search_option,
     add_table_option,
+    asked_searches,
     choose_profile,
     first_line,
     new_parser,
@@ -36,6 +38,7 @@ from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.reporting import write_all
 from benchmark.schedule import CannotStart, Device, Outcome, Slot, run_labels
+from benchmark.search import plan_searches, select_searches
 from benchmark.store import Outline, ResultFolder, Unusable
 from benchmark.tables import GridBuilder
 from benchmark.tracking import add_track_option, chosen_trackers, listening
@@ -44,6 +47,7 @@ from benchmark.tracking import add_track_option, chosen_trackers, listening
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser("run", "Make the runs that tables need; finished ones are skipped.")
     add_table_option(parser)
+    add_search_option(parser)
     add_common_options(parser)
     add_input_options(parser)
     parser.add_argument("--seeds", nargs="+", metavar="N", help="0 1 2, or 0-4 (default: the profile's)")
@@ -109,9 +113,11 @@ def _command(arguments: argparse.Namespace) -> int:
     except CannotStart as error:
         console.print(str(error))
         return SOME_FAILED
-    code = _print_end(console, profile_name, len(asked.plan) - len(to_train), outcome)
+    code = _print_end(console, asked, outcome)
     all_scored = _score_ensembles(console, asked) and all_scored
-    if (asked.own_functions / f"{profile_name}.yaml").is_file():  # a comparison on the user's own data
+    if (
+        not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
+    ):  # a comparison on the user's own data
         _report(console, asked, arguments.tables_dir / profile_name)
     return code if all_scored else SOME_FAILED
 
@@ -122,8 +128,9 @@ class _Asked:
 
     registry: Registry
     profile_name: str
-    tables: Mapping[str, Table]
+    tables: Mapping[str, Table]  # or searches
     seeds: tuple[int, ...]
+    searches: bool
     where: Places
     own_functions: Path
     found: FoundInputs
@@ -141,7 +148,11 @@ class _Asked:
 def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -> _Asked:
     profile = registry.profile(profile_name)
     datasets, methods = words(arguments.datasets), words(arguments.methods)
-    tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
+    if searches := asked_searches(arguments):
+        tables = select_searches(registry, profile_name, searches, datasets, methods)
+    else:
+        tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
+    plan = plan_searches if searches else make_plan
     where = places(arguments.data_dir, arguments.encoder_dir)
     found = find_table_inputs(registry, profile_name, tables.values(), where)
     folder = ResultFolder(arguments.results_dir, profile_name)
@@ -152,6 +163,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
         profile_name=profile_name,
         tables=tables,
         seeds=wanted,
+        searches=bool(searches),
         where=where,
         own_functions=arguments.experiments.resolve() / OWN,
         found=found,
@@ -159,7 +171,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
         outlines=outlines,
         unusable=unusable,
         finished=finished,
-        plan=make_plan(registry, profile_name, tables, wanted, found.inputs, finished, arguments.redo),
+        plan=plan(registry, profile_name, tables, wanted, found.inputs, finished, arguments.redo),
     )
 
 
@@ -237,7 +249,7 @@ def _print_plan(
     estimator: Estimator,
     missing: dict[str, str],
 ) -> None:
-    labels = run_labels((planned.run, planned.methods) for planned in plan)
+    labels = run_labels((planned.run, planned.methods, planned.settings) for planned in plan)
     rows = [
         (
             labels[planned.run_id],
@@ -255,12 +267,14 @@ def _print_plan(
     console.print(f"{planned_count} trainings planned, {len(plan) - planned_count} already done")
 
 
-def _print_end(console: Console, profile_name: str, done_before: int, outcome: Outcome) -> int:
+def _print_end(console: Console, asked: _Asked, outcome: Outcome) -> int:
     for label, ended in outcome.failed:
         console.print(f"failed: {label}: {ended.reason}; log: {ended.log}")
+    trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)
+    what, which = ("What was found", f" --search {' '.join(asked.tables)}") if asked.searches else ("Tables", "")
     console.print(
-        f"{outcome.succeeded + outcome.already_done} trained, {len(outcome.failed)} failed, {done_before} done before. "
-        f"Tables: python -m benchmark.report --profile {profile_name}"
+        f"{trained} trained, {len(outcome.failed)} failed, {done_before} done before. "
+        f"{what}: python -m benchmark.report --profile {asked.profile_name}{which}"
     )
     return SOME_FAILED if outcome.failed else DONE
 

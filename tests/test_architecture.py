@@ -42,6 +42,7 @@ FLOORS = {
     "cluster": 7,
     "figures": 6,
     "ranking": 6,
+    "search": 6,
     "render": 7,
     "schedule": 6,
     "worker": 6,

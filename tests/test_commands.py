@@ -368,6 +368,51 @@ def test_the_list_says_what_there_is_and_what_is_done(finished: Path, benchmark_
     assert call.stdout.index("Profiles (--profile)") < call.stdout.index("Tables of profile tiny")
 
 
+def test_a_search_trains_its_candidates_once_and_says_what_the_validation_rows_choose(
+    finished: Path, experiments: Path, cache_dir: Path
+) -> None:
+    own = experiments / "own"
+    own.mkdir()
+    (own / "mine.yaml").write_text(
+        "searches:\n"
+        "  mine:\n"
+        "    description: How long.\n"
+        "    methods: [bert]\n"
+        "    datasets: [banking77]\n"
+        "    axes: [{label: epochs, set: [training.epochs], to: [1, 4]}]\n"
+        "    choose_by: nll\n"
+        "    metrics: [nll, f1]\n"
+    )
+    options = ["--profile", "tiny", "--experiments", experiments, "--results-dir", finished / "results"]
+    env = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
+    call = run_module("run", *options, "--search", "mine", env=env)
+    assert call.returncode == 0, call.stdout + call.stderr
+    assert "bert (epochs 1) on tiny_banking77, tiny_base, seed 0" in call.stdout
+    assert "1 trained, 0 failed, 1 done before. What was found: " in call.stdout
+    assert "--profile tiny --search mine" in call.stdout
+    report = run_module("report", *options, "--tables-dir", finished / "tables", "--search", "mine", env=env)
+    assert report.returncode == 0, report.stderr
+    written = (finished / "tables" / "tiny" / "search_mine.md").read_text()
+    assert written.strip() == report.stdout.strip()
+    assert "**BERT, tiny banking77.** Chosen by NLL: epochs 4, which is what the profile has. One seed (0)." in written
+    line = next(line for line in written.splitlines() if line.startswith("| 4 "))
+    validation = next(
+        view["scores"]
+        for result in results_in(finished).values()
+        if result["run"]["data"]["dataset"] == "tiny_banking77"
+        and [term["term"] for term in result["run"]["loss"]] == ["cross_entropy"]
+        and not result["run"]["loss"][0]["smoothing"]
+        and result["run"]["optimisation"]["epochs"] == 4
+        for view in result["views"]
+        if view["view"]["split"] == "validation"
+    )
+    assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        "4", f"**{validation['nll']:.3f}**", f"{100 * validation['f1']:.2f}", "chosen, the profile's",
+    ]  # fmt: skip
+    main = run_module("report", *options, "--tables-dir", finished / "tables", "--table", "main", env=env)
+    assert "missing" not in main.stdout  # the candidate is no part of any table
+
+
 def test_claims_are_judged_from_the_results(finished: Path, benchmark_command: Command) -> None:
     call = benchmark_command("report", "--claims")
     assert call.returncode == 0, call.stderr
@@ -427,6 +472,10 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
     [
         (["--format", "csv", "--compare"], "--compare does not go with csv"),
         (["--format", "html", "--claims"], "--claims does not go with html"),
+        (["--search", "rates", "--table", "main"], "--search stands in place of tables; leave out --table."),
+        (["--search", "paper_rates"], "Search paper_rates is for profile paper, not for small."),
+        (["--search", "rate"], 'there is no search "rate"; did you mean "rates"?'),
+        (["--claims", "--search", "rates"], "--claims and --search each stand in place of the tables"),
         (["--claims", "--ranking"], "--claims and --ranking each stand in place of the tables"),
         (["--recommend", "--format", "latex"], "--recommend is written in Markdown only"),
     ],

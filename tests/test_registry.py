@@ -86,6 +86,18 @@ MISTAKES = [
     ("datasets", "  hwu64:\n", "  tnews:\n", r"datasets\.yaml:\d+: datasets\.tnews is said twice"),
     ("encoders", "revision: refs/pr/1", "revison: refs/pr/1", r"unknown key \"revison\"; did you mean \"revision\"\?"),
     ("metrics", "better: higher", "better: more", r"metrics\.accuracy\.better: input should be 'higher' or 'lower', not 'more'\.$"),
+    ("searches", "methods: [poscal]", "methods: [poscl]", r"searches\.poscal_updates\.methods\.0: there is no method \"poscl\"; did you mean \"poscal\"\?$"),
+    ("searches", "profiles: [paper]", "profiles: [papr]", r"searches\.paper_rates\.profiles\.0: there is no profile \"papr\"; did you mean \"paper\"\?$"),
+    ("searches", "methods: [poscal]", "methods: [ts]", r"methods\.0: ts is never trained.*name bert instead\.$"),
+    ("searches", "choose_by: nll", "choose_by: brier", r"searches\.start\.choose_by: there is no metric in this search \"brier\""),
+    ("searches", "set: [training.epochs]", "set: [training.epoch]", r"axes\.1\.set\.0: there is no setting of training \"epoch\"; did you mean \"epochs\"\?$"),
+    ("searches", "set: [training.epochs]", "set: [training.method]", r"there is no setting of training \"method\""),
+    ("searches", "set: [training.epochs]", "set: [training.learning_rate]", r"axes\.1\.set\.0: training\.learning_rate is varied twice"),
+    ("searches", "set: [training.epochs]", "set: [epochs]", r"axes\.1\.set\.0: string should match"),
+    ("searches", "to: [19, 23]", "to: [19, 0]", r"searches\.paper_rates\.axes: training\.epochs: input should be greater than or equal to 1, not 0\.$"),
+    ("searches", "losses.poscal.updates_per_epoch", "losses.rau.weight", r"axes\.0\.set\.0: there is no part of this search's methods \"losses\.rau\""),
+    ("searches", "losses.poscal.updates_per_epoch", "losses.poscal.term", r"there is no setting of losses\.poscal \"term\""),
+    ("searches", "{after_epochs: 1}", "{after_epochs: 0}", r"searches\.start\.axes: losses\.\w+: threshold: mean_entropy needs at least one epoch"),
     ("paper", "HWU64: {f1: 91.85", "HWU46: {f1: 91.85", r"paper\.yaml:\d+: tables\.main\.bert\.HWU46: there is no column in table main \"HWU46\"; did you mean \"HWU64\"\?$"),
 ]  # fmt: skip
 

@@ -137,7 +137,7 @@ def test_estimates_follow_what_was_measured() -> None:
 def test_the_time_left_counts_what_runs_take_beside_their_training(registry: Registry) -> None:
     first, second, third = jobs(registry)
     works = {identity(job.run): Work(size * 1e12, 0) for job, size in ((first, 4), (second, 2), (third, 1))}
-    labels = run_labels((job.run, ("bert",)) for job in (first, second, third))
+    labels = run_labels((job.run, ("bert",), "") for job in (first, second, third))
     with Display(Console(file=io.StringIO(), width=400), works, labels, Estimator("cpu", "c"), 1) as display:
         display.update(Update(first, 0, None))
         display.update(Update(first, 0, EpochDone(done=2, of=2, seconds=40.0)))
@@ -165,7 +165,7 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
     output = io.StringIO()
     first, second, third = jobs(registry)
     works = {identity(job.run): Work(1e9, 10) for job in (first, second, third)}
-    labels = run_labels((job.run, ("bert",)) for job in (first, second, third))
+    labels = run_labels((job.run, ("bert",), "") for job in (first, second, third))
     with Display(Console(file=output, width=400), works, labels, Estimator("cpu", "c"), 1) as display:
         display.update(Update(first, 0, None))
         display.update(Update(first, 0, EpochDone(done=1, of=2, seconds=5.0)))

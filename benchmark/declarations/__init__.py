@@ -13,9 +13,11 @@ from benchmark.declarations.data_sets import (
 )
 from benchmark.declarations.encoders import BuiltSource, Encoder, EncoderSize, PretrainedSource
 from benchmark.declarations.methods import Method, MethodsFile, Metric, MetricsFile, Scoring
+from benchmark.declarations.searches import Axis, Search, Value
 from benchmark.declarations.tables import Profile, Table, TableColumn, TableRow, TrainingRule
 
 __all__ = [
+    "Axis",
     "BuiltSource",
     "Claim",
     "ClaimsFile",
@@ -37,9 +39,11 @@ __all__ = [
     "Profile",
     "Publisher",
     "Scoring",
+    "Search",
     "Table",
     "TableColumn",
     "TableRow",
     "Tolerance",
     "TrainingRule",
+    "Value",
 ]

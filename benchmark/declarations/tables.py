@@ -1,6 +1,6 @@
 """The shape of tables and profiles in ``experiments/``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -50,6 +50,8 @@ class Table(Declared):
 
 class TrainingRule(Declared):
     """Settings for the runs that it names; what it does not name it holds for; a later rule has the last word."""
+
+    conditions: ClassVar[frozenset[str]] = frozenset({"dataset", "encoder", "method", "corruption"})
 
     dataset: Name | None = None
     encoder: Name | None = None

@@ -1,5 +1,6 @@
 """The declarative registry: what ``experiments/`` says, checked, and the runs, views and cells that follow from it."""
 
+from benchmark.registry.candidates import Candidate, candidates
 from benchmark.registry.cells import (
     CellRequest,
     Part,
@@ -21,17 +22,20 @@ from benchmark.registry.resolution import (
     methods_of,
     resolve_run,
     resolve_view,
+    validation_view,
 )
 
 __all__ = [
     "EXPERIMENTS",
     "OWN",
+    "Candidate",
     "CellRequest",
     "Inputs",
     "Part",
     "Registry",
     "Subject",
     "calibrator_of",
+    "candidates",
     "cell_requests",
     "clean_columns",
     "composition",
@@ -45,4 +49,5 @@ __all__ = [
     "row_key",
     "select_tables",
     "table_subjects",
+    "validation_view",
 ]

@@ -4,7 +4,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from benchmark.declarations import Claim, Dataset, Encoder, MethodsFile, Metric, Profile, Scoring, Table, Tolerance
+from benchmark.declarations import (
+    Claim,
+    Dataset,
+    Encoder,
+    MethodsFile,
+    Metric,
+    Profile,
+    Scoring,
+    Search,
+    Table,
+    Tolerance,
+)
 from benchmark.declarations.figures import AnyFigure
 from benchmark.errors import UserError, nearest
 
@@ -23,6 +34,7 @@ class Registry:
     tables: dict[str, Table]
     figures: dict[str, AnyFigure]
     profiles: dict[str, Profile]
+    searches: dict[str, Search]
     paper: dict[str, dict[str, dict[str, dict[str, float]]]]
     claims: dict[str, Claim]
     tolerance: Tolerance
@@ -35,6 +47,10 @@ class Registry:
     def table(self, name: str) -> Table:
         """The table of that name; UserError with the nearest name if there is none."""
         return _named(self.tables, name, "table")
+
+    def search(self, name: str) -> Search:
+        """The search of that name; UserError with the nearest name if there is none."""
+        return _named(self.searches, name, "search")
 
 
 def row_key(method: str, encoder: str) -> str:

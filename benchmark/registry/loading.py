@@ -14,6 +14,7 @@ from benchmark.declarations import (
     MethodsFile,
     MetricsFile,
     Profile,
+    Search,
     Table,
 )
 from benchmark.declarations.figures import Figure
@@ -48,6 +49,10 @@ class _ProfilesFile(Declared):
     profiles: dict[Name, Profile]
 
 
+class _SearchesFile(Declared):
+    searches: dict[Name, Search]
+
+
 class _OwnFile(Declared):
     """Entries of a user's own beside the registry's, any of them."""
 
@@ -60,6 +65,7 @@ class _OwnFile(Declared):
     tables: dict[Name, Table] = Field(default={})
     figures: dict[Name, Figure] = Field(default={})
     profiles: dict[Name, Profile] = Field(default={})
+    searches: dict[Name, Search] = Field(default={})
 
 
 class _PaperFile(Declared):
@@ -136,6 +142,7 @@ def _assembled(folder: Path, files: dict[str, "_File"], own: list["_File"], left
         tables=entries("tables", "tables"),
         figures=entries("figures", "figures"),
         profiles=entries("profiles", "profiles"),
+        searches=entries("searches", "searches"),
         paper=files["paper"].content.tables,
         claims=claims.claims,
         tolerance=claims.tolerance,
@@ -179,6 +186,7 @@ _MODELS: dict[str, type[Declared]] = {
     "tables": _TablesFile,
     "figures": _FiguresFile,
     "profiles": _ProfilesFile,
+    "searches": _SearchesFile,
     "paper": _PaperFile,
     "claims": ClaimsFile,
 }

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmark.declarations import Table
+from benchmark.declarations import Search, Table
 from benchmark.declarations.figures import AnyFigure, ConfidenceFigure, F1AgainstEceFigure
-from benchmark.errors import nearest
+from benchmark.errors import UserError, nearest
+from benchmark.registry.candidates import candidates, known_settings
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
@@ -22,6 +23,7 @@ def wrong_references(registry: Registry, place: Place) -> list[str]:
     _check_tables(registry, check)
     _check_figures(registry, check)
     _check_profiles(registry, check)
+    _check_searches(registry, check)
     _check_paper(registry, check)
     _check_claims(registry, check)
     return check.mistakes
@@ -149,19 +151,60 @@ def _check_profiles(registry: Registry, check: References) -> None:
             if rule.encoder is not None:
                 check.named("profiles", (*place, "encoder"), rule.encoder, profile.encoders, "encoder role here")
             if rule.method is not None:
-                _check_rule_method(registry, check, (*place, "method"), rule.method)
+                _check_trained_method(registry, check, "profiles", (*place, "method"), rule.method)
 
 
-def _check_rule_method(registry: Registry, check: References, at: tuple[Key, ...], name: str) -> None:
+def _check_trained_method(registry: Registry, check: References, file: str, at: tuple[Key, ...], name: str) -> None:
     methods = registry.methods.methods
-    if not check.named("profiles", at, name, methods, "method") or methods[name].posthoc is None:
+    if not check.named(file, at, name, methods, "method") or methods[name].posthoc is None:
         return
     own = (methods[name].head, methods[name].loss)
     trained = [
         other for other, method in methods.items() if method.posthoc is None and own == (method.head, method.loss)
     ]
     hint = f"; name {trained[0]} instead" if trained else ""
-    check.note("profiles", at, f"{name} is never trained, it calibrates what another method has trained{hint}")
+    check.note(file, at, f"{name} is never trained, it calibrates what another method has trained{hint}")
+
+
+def _check_searches(registry: Registry, check: References) -> None:
+    datasets = {dataset for profile in registry.profiles.values() for dataset in profile.datasets}
+    for name, search in registry.searches.items():
+        at = ("searches", name)
+        before = len(check.mistakes)
+        for index, method in enumerate(search.methods):
+            _check_trained_method(registry, check, "searches", (*at, "methods", index), method)
+        for index, dataset in enumerate(search.datasets):
+            check.named("searches", (*at, "datasets", index), dataset, datasets, "data set in any profile")
+        for index, metric in enumerate(search.metrics):
+            check.named("searches", (*at, "metrics", index), metric, registry.metrics, "metric")
+        for index, profile in enumerate(search.profiles):
+            check.named("searches", (*at, "profiles", index), profile, registry.profiles, "profile")
+        check.named("searches", (*at, "choose_by"), search.choose_by, search.metrics, "metric in this search")
+        if len(check.mistakes) == before:
+            _check_axes(registry, check, at, search)
+
+
+def _check_axes(registry: Registry, check: References, at: tuple[Key, ...], search: Search) -> None:
+    before = len(check.mistakes)
+    methods = [registry.methods.methods[name] for name in search.methods]
+    used = {"training", *(f"heads.{method.head}" for method in methods)}
+    used |= {f"losses.{loss}" for method in methods for loss in method.loss}
+    taken: set[str] = set()
+    for index, axis in enumerate(search.axes):
+        for number, setting in enumerate(axis.set):
+            here = (*at, "axes", index, "set", number)
+            owner, _, name = setting.rpartition(".")
+            if setting in taken:
+                check.note("searches", here, f"{setting} is varied twice; keep one of the two")
+            taken.add(setting)
+            if check.named("searches", here, owner, used, "part of this search's methods"):
+                check.named("searches", here, name, known_settings(registry, owner), f"setting of {owner}")
+    if len(check.mistakes) > before:
+        return
+    try:
+        candidates(registry, next(iter(search.profiles or registry.profiles)), search)
+    except UserError as error:
+        check.note("searches", (*at, "axes"), str(error))
 
 
 def _check_paper(registry: Registry, check: References) -> None:

@@ -20,8 +20,6 @@ from benchmark.specs import (
     ViewSpec,
 )
 
-_CONDITIONS = {"dataset", "encoder", "method", "corruption"}
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -78,17 +76,29 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
     )
 
 
-def resolve_view(registry: Registry, subject: Subject, split: str = "test") -> ViewSpec:
-    """The view behind a subject: the split, the method's post-hoc calibrator, the registry's scoring settings."""
+def resolve_view(registry: Registry, subject: Subject) -> ViewSpec:
+    """The view behind a subject: test rows, the method's post-hoc calibrator, the registry's scoring settings."""
     return ViewSpec.model_validate(
         {
             "scoring_version": SCORING_VERSION,
-            "split": split,
+            "split": "test",
             "calibrator": calibrator_of(registry, subject.method),
             "ece_bins": registry.scoring.ece_bins,
             "resamples": registry.scoring.resamples,
             "rare_labels": registry.scoring.rare_labels,
         }
+    )
+
+
+def validation_view(registry: Registry) -> ViewSpec:
+    """The view of every run's validation rows, which settings are chosen by: without calibrator and resamples."""
+    return ViewSpec(
+        scoring_version=SCORING_VERSION,
+        split="validation",
+        calibrator=None,
+        ece_bins=registry.scoring.ece_bins,
+        resamples=0,
+        rare_labels=0,
     )
 
 
@@ -127,7 +137,7 @@ def _training_settings(registry: Registry, profile_name: str, subject: Subject) 
         if _holds(registry, rule, subject):
             settings |= {
                 name: value
-                for name in rule.model_fields_set - _CONDITIONS
+                for name in rule.model_fields_set - TrainingRule.conditions
                 if (value := getattr(rule, name)) is not None
             }
     missing = sorted(({"max_length"} | Optimisation.model_fields.keys()) - settings.keys())
@@ -145,4 +155,4 @@ def _holds(registry: Registry, rule: TrainingRule, subject: Subject) -> bool:
     # a rule for a method holds for its calibrated form, too: that is the same training
     if rule.method is not None and composition(registry, rule.method) != composition(registry, subject.method):
         return False
-    return all(getattr(rule, name) in (None, getattr(subject, name)) for name in _CONDITIONS - {"method"})
+    return all(getattr(rule, name) in (None, getattr(subject, name)) for name in TrainingRule.conditions - {"method"})

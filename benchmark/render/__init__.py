@@ -5,12 +5,14 @@ from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
 from benchmark.render.ranking import ranking_to_markdown
+from benchmark.render.search import search_to_markdown
 
 __all__ = [
     "claims_summary",
     "claims_to_latex",
     "claims_to_markdown",
     "ranking_to_markdown",
+    "search_to_markdown",
     "to_csv",
     "to_document",
     "to_latex",

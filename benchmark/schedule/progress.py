@@ -164,12 +164,15 @@ class Display:
         return self.progress
 
 
-def run_labels(runs: Iterable[tuple[RunSpec, tuple[str, ...]]]) -> dict[str, str]:
-    """A short name for each run: ``hs_rau on tnews, 5 % noise, albert_tiny, seed 0``."""
+def run_labels(runs: Iterable[tuple[RunSpec, tuple[str, ...], str]]) -> dict[str, str]:
+    """A short name for each run, from its methods and the settings that tell it from another, where a search varies
+    some: ``hs_rau on tnews, 5 % noise, albert_tiny, seed 0``.
+    """
     labels = {}
-    for run, methods in runs:
+    for run, methods, settings in runs:
+        varied = f" ({settings})" if settings else ""
         noise = f", {run.data.corruption:.0%} noise" if run.data.corruption else ""
         labels[identity(run)] = (
-            f"{'+'.join(methods)} on {run.data.dataset}{noise}, {run.encoder.encoder}, seed {run.seed}"
+            f"{'+'.join(methods)}{varied} on {run.data.dataset}{noise}, {run.encoder.encoder}, seed {run.seed}"
         )
     return labels

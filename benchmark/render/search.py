@@ -1,0 +1,57 @@
+"""What a search found as Markdown."""
+
+from collections.abc import Iterable
+
+from tabulate import tabulate
+
+from benchmark.render import markdown
+from benchmark.render.text import ours_text
+from benchmark.search import Choice, Tried, in_words
+from benchmark.tables import seeds_in_words
+
+
+def search_to_markdown(name: str, about: str, choices: Iterable[Choice]) -> str:
+    """A heading, what the search is about, and each of its choices."""
+    parts = [f"### Search {markdown.escape(name)}", markdown.escape(about), *(_choice(choice) for choice in choices)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _choice(choice: Choice) -> str:
+    """A pipe table with a row a candidate, and a sentence that says which one the validation rows choose."""
+    rows = [
+        [
+            *(markdown.escape(value) for value in one.values),
+            *(
+                f"**{ours_text(cell)}**" if one.chosen and label == choice.choose_by else ours_text(cell)
+                for label, cell in zip(choice.metrics, one.cells, strict=True)
+            ),
+            _remark(one),
+        ]
+        for one in choice.tried
+    ]
+    head = [markdown.escape(text) for text in (*choice.axes, *choice.metrics)]
+    alignment = [*["left"] * len(choice.axes), *["right"] * len(choice.metrics), "left"]
+    table: str = tabulate(rows, [*head, ""], tablefmt="pipe", disable_numparse=True, colalign=alignment)
+    title = markdown.escape(f"{choice.method}, {choice.dataset}")
+    seeds = seeds_in_words(choice.seeds, "Means over")
+    return f"**{title}.** {markdown.escape(f'{_verdict(choice)} {seeds}'.rstrip())}\n\n{table}"
+
+
+def _verdict(choice: Choice) -> str:
+    chosen = next((one for one in choice.tried if one.chosen), None)
+    if chosen is None:
+        failed = sum(one.failed for one in choice.tried)
+        if failed == len(choice.tried):
+            return "Nothing to choose: the training of every candidate failed."
+        done = sum(len(one.cells[0].values) == len(choice.seeds) > 0 for one in choice.tried)
+        return f"Nothing chosen yet: {done} of {len(choice.tried)} candidates have been trained."
+    if chosen.declared:
+        return f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}, which is what the profile has."
+    declared = next((one for one in choice.tried if one.declared), None)
+    has = "none of these" if declared is None else in_words(choice.axes, declared.values)
+    return f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}. The profile has {has}."
+
+
+def _remark(one: Tried) -> str:
+    words = {"chosen": one.chosen, "the profile's": one.declared, "failed": one.failed}
+    return ", ".join(word for word, holds in words.items() if holds)

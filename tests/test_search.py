@@ -1,0 +1,176 @@
+"""Searches: what their candidates are, and which of them validation scores choose."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.declarations import Axis, Search
+from benchmark.errors import UserError
+from benchmark.plan import Finished
+from benchmark.registry import Candidate, Registry, Subject, candidates, resolve_run, validation_view
+from benchmark.render import search_to_markdown
+from benchmark.search import Choice, choices, plan_searches, searches_for, select_searches
+from benchmark.specs import identity
+from benchmark.store import Result
+from tests.results import failed_result, made_result, tiny_inputs
+
+BERT = Subject("banking77", "base", "bert")
+HS_RAU = Subject("banking77", "base", "hs_rau")
+RATES = Search(
+    description="Rates.",
+    methods=("bert",),
+    datasets=("banking77",),
+    axes=(
+        Axis(label="rate", set=("training.learning_rate",), to=(1.0e-3, 3.0e-3)),
+        Axis(label="epochs", set=("training.epochs",), to=(2, 4)),
+    ),
+    choose_by="f1",
+    metrics=("nll", "f1"),
+)
+
+
+@pytest.fixture
+def searching(registry: Registry) -> Registry:
+    """The registry with the search ``rates``, which has the declared settings among its candidates, the last one."""
+    return replace(registry, searches={"rates": RATES})
+
+
+def result(candidate: Candidate, seed: int = 0, **scores: float) -> Result:
+    """A result of a candidate with these scores of its validation rows."""
+    made = made_result(candidate.registry, BERT, seed)
+    spec = validation_view(candidate.registry)
+    scored = made.views[0].model_copy(
+        update={"view": spec, "view_id": identity(spec), "scores": made.views[0].scores | scores}
+    )
+    return made.model_copy(update={"views": [*made.views, scored]})
+
+
+def choose(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,)) -> Choice:
+    table = select_searches(registry, "tiny", ["rates"])["rates"]
+    (found,) = choices(registry, "tiny", "rates", table, Finished.of(results), tiny_inputs(), seeds)
+    return found
+
+
+def test_candidates_are_all_combinations_and_leave_the_registry_as_it_is(searching: Registry) -> None:
+    before = resolve_run(searching, "tiny", BERT, 0, tiny_inputs())
+    found = candidates(searching, "tiny", RATES)
+    assert [candidate.values for candidate in found] == [(1e-3, 2), (1e-3, 4), (3e-3, 2), (3e-3, 4)]
+    runs = [resolve_run(candidate.registry, "tiny", BERT, 0, tiny_inputs()) for candidate in found]
+    assert [(run.optimisation.learning_rate, run.optimisation.epochs) for run in runs] == [
+        (1e-3, 2), (1e-3, 4), (3e-3, 2), (3e-3, 4),
+    ]  # fmt: skip
+    assert runs[-1] == before  # the declared settings are the same run
+    assert resolve_run(searching, "tiny", BERT, 0, tiny_inputs()) == before
+
+
+def test_settings_of_losses_and_heads_are_varied_together(registry: Registry) -> None:
+    search = Search(
+        description="Start.",
+        methods=("hs_rau",),
+        axes=(
+            Axis(label="start", set=("losses.rau.start", "losses.kl.start"), to=({"after_epochs": 1},)),
+            Axis(label="dropout", set=("heads.hyperspherical.dropout",), to=(0.0,)),
+        ),
+        choose_by="nll",
+        metrics=("nll",),
+    )
+    (candidate,) = candidates(registry, "tiny", search)
+    before = resolve_run(registry, "tiny", HS_RAU, 0, tiny_inputs())
+    after = resolve_run(candidate.registry, "tiny", HS_RAU, 0, tiny_inputs())
+    assert [term.start.model_dump() for term in after.loss[1:]] == [{"after_epochs": 1}] * 2
+    assert after.head == before.head.model_copy(update={"dropout": 0.0})
+    assert after.loss[0] == before.loss[0]
+    assert resolve_run(candidate.registry, "tiny", BERT, 0, tiny_inputs()) == resolve_run(
+        registry, "tiny", BERT, 0, tiny_inputs()
+    )
+
+
+def test_values_that_do_not_go_together_are_refused_only_together(registry: Registry) -> None:
+    def search(*thresholds: str | float) -> Search:
+        axes = (
+            Axis(label="start", set=("losses.rau.start",), to=({"after_epochs": 0},)),
+            Axis(label="threshold", set=("losses.rau.threshold",), to=thresholds),
+        )
+        return Search(description="x", methods=("hs_rau",), axes=axes, choose_by="nll", metrics=("nll",))
+
+    assert len(candidates(registry, "tiny", search(0.5))) == 1
+    with pytest.raises(UserError, match="mean_entropy needs at least one epoch"):
+        candidates(registry, "tiny", search(0.5, "mean_entropy"))
+
+
+def test_a_candidate_is_planned_once_and_told_apart_by_its_settings(searching: Registry) -> None:
+    twice = replace(searching, searches={"rates": RATES, "again": RATES})
+    tables = select_searches(twice, "tiny", ["rates", "again"])
+    done = Finished.of([result(candidates(twice, "tiny", RATES)[3])])
+    plan = plan_searches(twice, "tiny", tables, [0], tiny_inputs(), done)
+    assert [planned.action for planned in plan] == ["train", "train", "train", "skip"]
+    assert {planned.tables for planned in plan} == {("rates", "again")}
+    assert plan[1].settings == "rate 0.001; epochs 4"
+    assert len({planned.run_id for planned in plan}) == 4
+
+
+def test_the_best_on_validation_rows_is_chosen_whatever_the_test_rows_say(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    f1 = [0.5, 0.7, 0.9, 0.7]
+    results = [result(one, f1=value, nll=1.0) for one, value in zip(found, f1, strict=True)]
+    best_on_test = results[0].views[0].model_copy(update={"scores": results[0].views[0].scores | {"f1": 1.0}})
+    results[0] = results[0].model_copy(update={"views": [best_on_test, *results[0].views[1:]]})
+    choice = choose(searching, results)
+    assert [one.chosen for one in choice.tried] == [False, False, True, False]
+    assert [one.declared for one in choice.tried] == [False, False, False, True]
+    text = search_to_markdown("rates", "About.", [choice])
+    assert "Chosen by F1: rate 0.003; epochs 2. The profile has rate 0.003; epochs 4. One seed (0)." in text
+    assert "| 0.003  | 2        | 1.000 | **90.00** | chosen        |" in text
+
+
+def test_lower_is_better_where_the_metric_says_so_and_the_earlier_of_equals_is_chosen(searching: Registry) -> None:
+    by_nll = replace(searching, searches={"rates": RATES.model_copy(update={"choose_by": "nll"})})
+    found = candidates(by_nll, "tiny", RATES)
+    choice = choose(by_nll, [result(one, nll=value) for one, value in zip(found, (3.0, 2.0, 2.0, 4.0), strict=True)])
+    assert [one.chosen for one in choice.tried] == [False, True, False, False]
+
+
+def test_only_seeds_that_every_candidate_has_are_compared(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    results = [result(one, seed=0, f1=value) for one, value in zip(found, (0.5, 0.6, 0.7, 0.8), strict=True)]
+    results.append(result(found[0], seed=1, f1=1.0))
+    choice = choose(searching, results, (0, 1))
+    assert choice.seeds == (0,)
+    assert [one.chosen for one in choice.tried] == [False, False, False, True]
+
+
+def test_nothing_is_chosen_before_all_are_trained(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    choice = choose(searching, [result(one, f1=0.5) for one in found[:3]])
+    assert not any(one.chosen for one in choice.tried)
+    text = search_to_markdown("rates", "About.", [choice])
+    assert "Nothing chosen yet: 3 of 4 candidates have been trained." in text
+    assert "| 0.003  | 4        |" in text
+    assert "–" in text
+
+
+def test_a_candidate_whose_training_failed_cannot_be_chosen(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    failed = [failed_result(resolve_run(one.registry, "tiny", BERT, 0, tiny_inputs())) for one in found]
+    choice = choose(searching, [*(result(one, f1=0.5) for one in found[:3]), failed[3]])
+    assert [one.chosen for one in choice.tried] == [True, False, False, False]
+    assert "failed" in search_to_markdown("rates", "About.", [choice]).splitlines()[-1]
+    every = choose(searching, failed)
+    assert "the training of every candidate failed" in search_to_markdown("rates", "About.", [every])
+
+
+def test_searches_are_those_of_the_profile_and_its_data_sets(registry: Registry) -> None:
+    searches = {
+        "any": RATES.model_copy(update={"datasets": ()}),
+        "elsewhere": RATES.model_copy(update={"profiles": ("paper",)}),
+        "other_data": RATES.model_copy(update={"datasets": ("mine",)}),
+    }
+    several = replace(registry, searches=searches)
+    assert searches_for(several, "tiny") == ["any"]
+    assert [column.dataset for column in select_searches(several, "tiny", ["any"])["any"].columns] == [
+        "tnews", "hwu64", "banking77",
+    ]  # fmt: skip
+    with pytest.raises(UserError, match="has nothing of what was asked for in search other_data"):
+        select_searches(several, "tiny", ["other_data"])
+    with pytest.raises(UserError, match="is for profile paper, not for tiny"):
+        select_searches(several, "tiny", ["elsewhere"])
