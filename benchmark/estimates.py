@@ -20,10 +20,13 @@ _START_SECONDS = {"cpu": 8.0, "cuda": 20.0}
 
 @dataclass(frozen=True)
 class Work:
-    """What a training costs: floating-point operations, and steps through layers."""
+    """What a training costs: floating-point operations, and steps through layers. What else a run costs is much the
+    same for all that share ``inputs``, an encoder and a data set by name.
+    """
 
     operations: float
     layer_steps: float
+    inputs: str = ""
 
 
 def work_of(run: RunSpec, dataset: Dataset, encoder: Encoder) -> Work:
@@ -37,19 +40,22 @@ def work_of(run: RunSpec, dataset: Dataset, encoder: Encoder) -> Work:
     return Work(
         operations=6.0 * weights * tokens * settings.epochs,
         layer_steps=float(layers * settings.epochs * -(-rows // settings.batch_size)),
+        inputs=f"{run.encoder.encoder} {run.data.dataset}",
     )
 
 
 class Estimator:
-    """Seconds that a run takes on one kind of device, alone on it."""
+    """Seconds that a run takes on one kind of device, alone on it.
+
+    What was measured of runs with the same inputs counts before what was measured of others, and what is measured now
+    before what results at hand say: the machine may be busier, the code faster.
+    """
 
     def __init__(self, kind: str, device: str) -> None:
         self.kind = kind
         self.device = device
-        self.factors = _Median()
-        self.extras = _Median()
-        self.factor = 1.0  # how long trainings take, against the first guess
-        self.extra = 0.0  # seconds that a run takes beside its training: data, encoder, evaluation, scores, files
+        self._before = _Measured()
+        self._now = _Measured()
 
     def learn(self, results: Iterable[Outline], works: dict[str, Work]) -> None:
         """Take note of finished runs on this very device: how their time compares with the first guess."""
@@ -57,24 +63,42 @@ class Estimator:
             if result.status == "success" and result.training and result.environment.device == self.device:
                 work = works.get(result.run_id)
                 if work is not None:
-                    self.add(work, result.training.seconds + result.training.evaluation_seconds, None)
+                    seconds = result.training.seconds + result.training.evaluation_seconds
+                    self._before.add(work.inputs, seconds / self.guess(work), None)
 
     def add(self, work: Work, training: float, extra: float | None) -> None:
-        """Take note of one measured run: seconds of its training, and those that it took beside it where that tells
+        """Take note of one run measured now: seconds of its training, and those that it took beside it where that tells
         something of the next one's.
         """
-        self.factor = self.factors.add(training / self.guess(work))
-        if extra is not None:
-            self.extra = self.extras.add(extra)
+        self._now.add(work.inputs, training / self.guess(work), extra)
 
     @property
     def measured(self) -> bool:
         """Whether the estimates rest on measured runs."""
-        return bool(self.factors.values)
+        return self._now.measured or self._before.measured
+
+    def knows(self, inputs: str) -> bool:
+        """Whether a run with these inputs has been measured, now or before."""
+        return self.knows_now(inputs) or self._before.knows(inputs)
+
+    def knows_now(self, inputs: str) -> bool:
+        """Whether a run with these inputs has been measured now."""
+        return self._now.knows(inputs)
+
+    def factor(self, inputs: str) -> float:
+        """How long trainings with these inputs take, against the first guess."""
+        for measured in (self._now, self._before):
+            if measured.knows(inputs):
+                return measured.factor(inputs)
+        return self._now.factor() if self._now.measured else self._before.factor()
+
+    def beside(self, inputs: str) -> float:
+        """Seconds that a run takes beside its training: data, encoder, evaluation, scores, files."""
+        return self._now.beside(inputs)
 
     def seconds(self, work: Work) -> float:
         """The estimate for one run, without start-up."""
-        return self.guess(work) * self.factor + self.extra
+        return self.guess(work) * self.factor(work.inputs) + self.beside(work.inputs)
 
     @property
     def start_seconds(self) -> float:
@@ -89,16 +113,48 @@ class Estimator:
         )
 
 
-class _Median:
-    """The median of numbers that come one by one."""
+class _Measured:
+    """Medians of what was measured, by inputs and over all."""
 
     def __init__(self) -> None:
-        self.values: list[float] = []
+        self._factors: dict[str, _Median] = {}
+        self._extras: dict[str, _Median] = {}
+        self._any_factor, self._any_extra = _Median(1.0), _Median(0.0)
 
-    def add(self, value: float) -> float:
-        insort(self.values, value)
-        middle = len(self.values) // 2
-        return (self.values[middle] + self.values[~middle]) / 2
+    def add(self, inputs: str, factor: float, extra: float | None) -> None:
+        for median in (self._any_factor, self._factors.setdefault(inputs, _Median(1.0))):
+            median.add(factor)
+        if extra is not None:
+            for median in (self._any_extra, self._extras.setdefault(inputs, _Median(0.0))):
+                median.add(extra)
+
+    @property
+    def measured(self) -> bool:
+        return bool(self._factors)
+
+    def knows(self, inputs: str) -> bool:
+        return inputs in self._factors
+
+    def factor(self, inputs: str | None = None) -> float:
+        """Of these inputs; of all where none are given; 1 where nothing was measured."""
+        return self._any_factor.value if inputs is None else self._factors[inputs].value
+
+    def beside(self, inputs: str) -> float:
+        """Of these inputs, else of all; 0 where nothing was measured."""
+        return self._extras.get(inputs, self._any_extra).value
+
+
+class _Median:
+    """The median of numbers that come one by one; a value of its own before the first."""
+
+    def __init__(self, before: float) -> None:
+        self.value = before
+        self._values: list[float] = []
+
+    def add(self, value: float) -> None:
+        insort(self._values, value)
+        middle = len(self._values) // 2
+        self.value = (self._values[middle] + self._values[~middle]) / 2
 
 
 def _training_rows(dataset: Dataset) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -60,8 +60,10 @@ def train(
     redo: bool,
     listeners: Sequence[Callable[[Update], None]] = (),
 ) -> Outcome:
-    """Train the planned runs that need it, the longest of a seed first, and show how it goes; ``listeners`` hear of all
-    that the display does.
+    """Train the planned runs that need it and show how it goes; ``listeners`` hear of all that the display does.
+
+    Seed by seed, the longest first; before them all one of each encoder and data set of which nothing is known, so that
+    the time left soon rests on what was measured.
 
     Raises ``CannotStart`` where workers die before they take a job or find no place, KeyboardInterrupt on Ctrl-C
     or SIGTERM; in each case after all workers have ended.
@@ -69,11 +71,9 @@ def train(
     to_train = [planned for planned in plan if planned.action == "train"]
     if not to_train:
         return Outcome()
-    # equal ones keep their order, in which inputs are shared; no long run is left for the end
-    in_order = sorted(to_train, key=lambda planned: (planned.run.seed, -works[planned.run_id].operations))
     jobs = [
         Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=redo)
-        for planned in in_order
+        for planned in in_order(to_train, works, estimator)
     ]
 
     def setup(slot: Slot) -> WorkerSetup:
@@ -98,6 +98,21 @@ def train(
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
     return display.outcome
+
+
+def in_order(to_train: Sequence[PlannedRun], works: Mapping[str, Work], estimator: Estimator) -> list[PlannedRun]:
+    """The order in which runs are made: as ``train`` says. Equal ones keep their order, in which inputs are shared."""
+    longest_first = sorted(to_train, key=lambda planned: (planned.run.seed, -works[planned.run_id].operations))
+    first: dict[str, PlannedRun] = {}
+    total: dict[str, float] = {}
+    for planned in longest_first:
+        work = works[planned.run_id]
+        total[work.inputs] = total.get(work.inputs, 0.0) + estimator.guess(work)
+        if not estimator.knows(work.inputs):
+            first.setdefault(work.inputs, planned)
+    ahead = [first[inputs] for inputs in sorted(first, key=lambda inputs: -total[inputs])]
+    taken = {planned.run_id for planned in ahead}
+    return [*ahead, *(planned for planned in longest_first if planned.run_id not in taken)]
 
 
 def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:

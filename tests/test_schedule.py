@@ -9,10 +9,13 @@ import pytest
 from rich.console import Console
 
 from benchmark.estimates import Estimator, Work, duration, work_of
+from benchmark.execution import in_order
 from benchmark.jobs import EpochDone, Job, JobEnded
+from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
 from benchmark.specs import identity
+from tests.results import made_result, tiny_inputs
 
 LISTING = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-aaaa)
   MIG 1g.10gb     Device  0: (UUID: MIG-22222222-bbbb)
@@ -132,6 +135,56 @@ def test_estimates_follow_what_was_measured() -> None:
         estimator.add(work, 3 * first, extra)
     assert estimator.measured
     assert estimator.seconds(Work(2e12, 200)) == pytest.approx(6 * first + 2.0)
+
+
+def test_estimates_of_the_same_inputs_come_before_those_of_others_and_new_ones_before_old(registry: Registry) -> None:
+    estimator = Estimator("cpu", "some CPU")
+    here, there = Work(1e12, 100, "bert tnews"), Work(1e12, 100, "xlnet tnews")
+    guess = estimator.guess(here)
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    measured = result.training.seconds + result.training.evaluation_seconds
+    outline = result.model_copy(update={"environment": result.environment.model_copy(update={"device": "some CPU"})})
+    estimator.learn([outline], {result.run_id: here})
+    assert estimator.seconds(here) == pytest.approx(measured)
+    assert estimator.seconds(there) == pytest.approx(measured)  # nothing nearer is known
+    estimator.add(there, 3 * guess, 2.0)
+    assert estimator.knows(here.inputs)
+    assert not estimator.knows_now(here.inputs)
+    assert estimator.seconds(there) == pytest.approx(3 * guess + 2.0)
+    assert estimator.seconds(here) == pytest.approx(measured + 2.0)
+    estimator.add(here, 5 * guess, 1.0)
+    assert estimator.seconds(here) == pytest.approx(5 * guess + 1.0)
+    assert estimator.seconds(Work(1e12, 100, "albert tnews")) == pytest.approx(4 * guess + 1.5)
+
+
+def test_before_any_has_ended_those_at_work_tell_the_time_left(registry: Registry) -> None:
+    first, second, _ = jobs(registry)
+    works = {identity(job.run): Work(4e12, 0) for job in (first, second)}
+    labels = run_labels((job.run, ("bert",), "") for job in (first, second))
+    with Display(Console(file=io.StringIO(), width=400), works, labels, Estimator("cpu", "c"), 1) as display:
+        display.update(Update(first, 0, None))
+        display.update(Update(first, 0, EpochDone(done=1, of=4, seconds=25.0)))
+        assert display.seconds_left() == pytest.approx(75 + 100)
+
+
+def test_one_of_each_encoder_and_data_set_is_measured_first(registry: Registry) -> None:
+    tables = {name: registry.tables[name] for name in ("main", "encoders")}
+    plan = make_plan(registry, "tiny", tables, [0, 1], tiny_inputs(), Finished.of([]))
+    works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in plan}
+    estimator = Estimator("cpu", "c")
+    ordered = in_order(plan, works, estimator)
+    assert sorted(planned.run_id for planned in ordered) == sorted(planned.run_id for planned in plan)
+    inputs = [works[planned.run_id].inputs for planned in ordered]
+    assert len(set(inputs[:6])) == len(set(inputs)) == 6
+    assert {planned.run.seed for planned in ordered[:6]} == {0}
+    seeds = [planned.run.seed for planned in ordered[6:]]
+    assert seeds == sorted(seeds)
+    sizes = [works[planned.run_id].operations for planned in ordered[6:] if planned.run.seed == 1]
+    assert sizes == sorted(sizes, reverse=True)
+    for planned in ordered[:6]:
+        estimator.add(works[planned.run_id], 1.0, None)
+    again = in_order(plan, works, estimator)
+    assert [planned.run.seed for planned in again] == [0] * (len(plan) // 2) + [1] * (len(plan) // 2)
 
 
 def test_the_time_left_counts_what_runs_take_beside_their_training(registry: Registry) -> None:

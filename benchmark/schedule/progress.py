@@ -1,9 +1,10 @@
 """What a person sees while runs are made: a live display on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
@@ -29,6 +30,17 @@ class _Running:
 
 
 @dataclass
+class _Left:
+    """What is left of the runs with the same inputs: how many, seconds of training as first guessed, and the runs, the
+    longest last (ended ones are taken out when they come to the end).
+    """
+
+    runs: int = 0
+    guess: float = 0.0
+    longest_last: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Outcome:
     """How all jobs ended."""
 
@@ -51,8 +63,12 @@ class Display:
         self.open = dict.fromkeys(works)
         # kept up to date, not added up at every line: with thousands of runs that would take longer than the runs
         self.guesses = {run_id: estimator.guess(work) for run_id, work in works.items()}
-        self.guess_left = sum(self.guesses.values())
-        self.longest_last = sorted(works, key=lambda run_id: self.guesses[run_id])
+        self.left: dict[str, _Left] = {}  # by inputs
+        for run_id in sorted(works, key=lambda run_id: self.guesses[run_id]):
+            left = self.left.setdefault(works[run_id].inputs, _Left())
+            left.guess += self.guesses[run_id]
+            left.longest_last.append(run_id)
+            left.runs += 1
         self.running: dict[int, _Running] = {}
         self.warm: set[int] = set()  # slots that have ended a job
         self.outcome = Outcome()
@@ -112,7 +128,9 @@ class Display:
             return
         if run_id in self.open:
             del self.open[run_id]
-            self.guess_left -= self.guesses[run_id]
+            left = self.left[self.works[run_id].inputs]
+            left.guess -= self.guesses[run_id]
+            left.runs -= 1
         if event.outcome == "success":
             self.outcome.succeeded += 1
             # a worker's first run loads data and encoder, which later ones find loaded
@@ -143,16 +161,33 @@ class Display:
 
     def seconds_left(self) -> float:
         """Estimated time until all jobs have ended."""
-        shares = {running.run_id: running.share for running in self.running.values() if running.run_id in self.open}
-        while self.longest_last and self.longest_last[-1] not in self.open:
-            self.longest_last.pop()
-        waiting = (run_id for run_id in reversed(self.longest_last) if run_id in self.open and run_id not in shares)
-        longest = self.guesses.get(next(waiting, ""), 0.0)
-        for run_id, share in shares.items():
-            longest = max(longest, self.guesses[run_id] * (1 - share))
-        left = self.guess_left - sum(self.guesses[run_id] * share for run_id, share in shares.items())
-        factor, extra = self.estimator.factor, self.estimator.extra
-        return max((factor * left + extra * len(self.open)) / max(self.n_slots, 1), factor * longest + extra)
+        running = {one.run_id: one for one in self.running.values() if one.run_id in self.open}
+        work, longest = 0.0, 0.0
+        for inputs, left in self.left.items():
+            if not left.runs:
+                continue
+            here = [one for one in running.values() if self.works[one.run_id].inputs == inputs]
+            factor, beside = self._factor(inputs, here), self.estimator.beside(inputs)
+            begun = [self.guesses[one.run_id] * (1 - one.share) for one in here]
+            done = sum(self.guesses[one.run_id] * one.share for one in here)
+            work += factor * (left.guess - done) + beside * left.runs
+            longest = max(longest, factor * max([self._longest_waiting(left, running), *begun]) + beside)
+        return max(work / max(self.n_slots, 1), longest)
+
+    def _factor(self, inputs: str, running: Sequence[_Running]) -> float:
+        """How long trainings with these inputs take, against the first guess; where none has ended, those at work
+        tell.
+        """
+        begun = [one for one in running if one.share > 0]
+        if self.estimator.knows_now(inputs) or not begun:
+            return self.estimator.factor(inputs)
+        return fmean(one.trained / (one.share * self.guesses[one.run_id]) for one in begun)
+
+    def _longest_waiting(self, left: _Left, running: Mapping[str, _Running]) -> float:
+        while left.longest_last and left.longest_last[-1] not in self.open:
+            left.longest_last.pop()
+        waiting = (run_id for run_id in reversed(left.longest_last) if run_id in self.open and run_id not in running)
+        return self.guesses.get(next(waiting, ""), 0.0)
 
     def _at_work(self) -> str:
         return "; ".join(f"{running.label} {running.share:.0%}" for running in self.running.values())
