@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
@@ -19,24 +19,33 @@ SCHEMA_VERSION: Literal[3] = 3
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0)]
-# Held as machine numbers, a quarter of the memory: they are most of a result, and a report holds all results at hand.
-Numbers = Annotated[
-    Sequence[NotNegative], AfterValidator(lambda values: array("d", values)), PlainSerializer(list, list[float])
-]
+
+
+def _held(kind: str) -> PlainValidator:
+    """Holds a list of numbers as machine numbers, a quarter of the memory, once they are known to be finite and not
+    negative. They are most of a result, so they are looked at together, which is a hundred at the cost of one.
+    """
+
+    def hold(values: Sequence[float]) -> "array[float]":
+        try:
+            held = array(kind, values)
+        except (TypeError, OverflowError):
+            raise ValueError("a list of numbers is expected") from None
+        numbers = np.asarray(held)
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < np.inf):  # not a number is neither
+            raise ValueError("a score that is negative or not finite")
+        return held
+
+    return PlainValidator(hold)
+
+
+Numbers = Annotated[Sequence[float], _held("d"), PlainSerializer(list, list[float])]
 # Draws have five digits, which a number of 32 bits holds.
 Draws = Annotated[
     Sequence[float],
-    AfterValidator(lambda values: _checked(array("f", values))),
+    _held("f"),
     PlainSerializer(lambda values: [float(f"{value:.5g}") for value in values], list[float]),
 ]
-
-
-def _checked(draws: "array[float]") -> "array[float]":
-    """Draws that are finite and not negative; looked at together, which is a hundred at the cost of one."""
-    values = np.frombuffer(draws, dtype=np.float32)
-    if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise ValueError("a score that is negative or not finite")
-    return draws
 
 
 class Record(BaseModel):
