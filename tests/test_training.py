@@ -2,13 +2,11 @@
 
 import math
 import platform
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmark.data import load_corpus
 from benchmark.losses import cross_entropy
@@ -333,49 +331,6 @@ def test_training_means_what_it_meant(bench: Bench, method: str) -> None:
     version, expected = GOLDEN[method]
     assert run.training_version == version
     assert found == pytest.approx(expected, abs=5e-4)
-
-
-class Waits(TorchDispatchMode):
-    """Counts what makes the host wait for a device: reading a value, or a shape that depends on values."""
-
-    READ = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "bincount", "equal")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):  # type: ignore[no-untyped-def]
-        name = function.overloadpacket.__name__
-        by_mask = name in ("index", "index_put", "index_put_") and any(
-            index is not None and index.dtype in (torch.bool, torch.uint8) for index in arguments[1]
-        )
-        if name in self.READ or by_mask:
-            self.counts[name] += 1
-        return function(*arguments, **(keywords or {}))
-
-
-@pytest.mark.parametrize("method", ["bert", "poscal", "avuc", "hs_rau", "focal_by_probability", "mmce", "mixup"])
-def test_no_step_waits_for_the_device(bench: Bench, method: str) -> None:
-    """An epoch may read its sums; a step reads nothing: twice the steps wait no more often."""
-
-    def waits(batch_size: int) -> Counter[str]:
-        run = bench.run(method, epochs=4, batch_size=batch_size, learning_rate=1e-2)
-        data, encoder, _ = bench.inputs(run)
-        with Waits() as counted:
-            assert train(run, data, encoder, CPU).steps == 4 * 96 // batch_size
-        return counted.counts
-
-    assert waits(8) == waits(16)
-
-
-def test_waits_are_seen() -> None:
-    values = torch.tensor([0.5, 1.5])
-    with Waits() as counted:
-        float(values[0])
-        values[values > 1]
-        values[torch.tensor([0, 1])]
-        torch.nonzero(values)
-    assert counted.counts == {"_local_scalar_dense": 1, "index": 1, "nonzero": 1}
 
 
 @pytest.mark.parametrize("method", ["bert", "ls", "poscal", "avuc", "hs_rau"])
