@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scipy.stats import kendalltau, rankdata
-
 from benchmark.declarations import Table, TableColumn, TableRow
 from benchmark.registry import clean_columns
 from benchmark.tables import GridBuilder
@@ -50,6 +48,8 @@ def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]
 
 
 def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ranking | None:
+    from scipy.stats import rankdata
+
     metrics = builder.registry.metrics
     names = tuple(name for name in MEASURES if name in metrics)
     if not rows or AGAINST not in names:
@@ -78,5 +78,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
 
 
 def _agreement(first: list[int], second: list[int]) -> float | None:
+    from scipy.stats import kendalltau
+
     tau = float(kendalltau(first, second).statistic)
     return None if tau != tau else tau  # not a number: all equal

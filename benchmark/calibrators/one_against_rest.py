@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from benchmark.calibrators.arrays import Array
@@ -30,6 +29,8 @@ def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
         return float((np.logaddexp(0, score) - y * score).mean()), np.array([*(error @ x), error.sum()])
 
     limits = [(0.0, _LARGEST_PARAMETER)] * 2 + [(-_LARGEST_PARAMETER, _LARGEST_PARAMETER)]
+    from scipy.optimize import minimize  # slow to import, and planning fits nothing
+
     found = minimize(value_and_slope, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=limits).x
     return lambda p: expit(_log_odds_parts(p) @ found[:2] + found[2])
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
@@ -70,6 +69,8 @@ def _likelihood(scores: Array, labels: Array) -> tuple[float, Array]:
 
 
 def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+    from scipy.optimize import minimize  # slow to import, and planning fits nothing
+
     found = minimize(
         value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS, "ftol": _LEAST_GAIN}
     )

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from benchmark.calibrators.arrays import checked
 
@@ -41,6 +40,8 @@ def fit_temperature(
         return highest
     if slope(largest) <= 0:
         return lowest
+    from scipy.optimize import brentq  # slow to import, and planning fits nothing
+
     return float(np.clip(1 / brentq(slope, smallest, largest, xtol=1e-12, rtol=1e-12), lowest, highest))
 
 
