@@ -98,7 +98,8 @@ def _command(arguments: argparse.Namespace) -> int:
         print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
     if not shown:
         which = "" if arguments.seeds is None else " of these seeds"
-        remedy = f"so nothing is written: python -m benchmark.run --profile {profile_name}"
+        what = f" --search {' '.join(searches)}" if searches else ""
+        remedy = f"so nothing is written: python -m benchmark.run --profile {profile_name}{what}"
         print(f"No results{which} in {arguments.results_dir / profile_name}, {remedy}", file=sys.stderr)
         return DONE
     folder = arguments.tables_dir / profile_name

@@ -188,6 +188,8 @@ def in_words(axes: Iterable[str], values: Iterable[str]) -> str:
 
 def value_in_words(value: Value) -> str:
     """A value as a table shows it: ``0.0001``, ``after epochs 1``."""
+    if isinstance(value, tuple):
+        return ", ".join(value_in_words(part) for part in value)
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {value_in_words(part)}" for name, part in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")

@@ -93,7 +93,9 @@ MISTAKES = [
     ("searches", "set: [training.epochs]", "set: [training.epoch]", r"axes\.1\.set\.0: there is no setting of training \"epoch\"; did you mean \"epochs\"\?$"),
     ("searches", "set: [training.epochs]", "set: [training.method]", r"there is no setting of training \"method\""),
     ("searches", "set: [training.epochs]", "set: [training.learning_rate]", r"axes\.1\.set\.0: training\.learning_rate is varied twice"),
-    ("searches", "set: [training.epochs]", "set: [epochs]", r"axes\.1\.set\.0: string should match"),
+    ("searches", "set: [training.epochs]", "set: [epochs]", r"axes\.1\.set\.0: write training\.SETTING, losses\.NAME\.SETTING or heads\.NAME\.SETTING, not 'epochs'\.$"),
+    ("searches", "to: [19, 23]", "to: [19, null]", r"paper_rates\.axes\.1\.to\.1: a number, a word, or a list or mapping of them is expected, not None\.$"),
+    ("searches", "to: [19, 23]", "to: [19, 19]", r"paper_rates\.axes\.1: to: 19 is said twice; keep one of the two\.$"),
     ("searches", "to: [19, 23]", "to: [19, 0]", r"searches\.paper_rates\.axes: training\.epochs: input should be greater than or equal to 1, not 0\.$"),
     ("searches", "losses.poscal.updates_per_epoch", "losses.rau.weight", r"axes\.0\.set\.0: there is no part of this search's methods \"losses\.rau\""),
     ("searches", "losses.poscal.updates_per_epoch", "losses.poscal.term", r"there is no setting of losses\.poscal \"term\""),
@@ -111,6 +113,11 @@ def test_each_mistake_is_one_sentence(experiments: Path, file: str, old: str, ne
     assert any(re.search(sentence, line) for line in text.splitlines()), text
     assert f"{file}.yaml:" in text
     assert "Traceback" not in text
+
+
+def test_one_mistake_in_a_list_is_one_sentence(experiments: Path) -> None:
+    edit(experiments, "searches", "to: [19, 23]", "to: [null]")
+    assert len(mistake(experiments).splitlines()) == 1
 
 
 def test_several_mistakes_are_all_told(experiments: Path) -> None:

@@ -9,7 +9,7 @@ from benchmark.errors import UserError
 from benchmark.plan import Finished
 from benchmark.registry import Candidate, Registry, Subject, candidates, resolve_run, validation_view
 from benchmark.render import search_to_markdown
-from benchmark.search import Choice, choices, plan_searches, searches_for, select_searches
+from benchmark.search import Choice, choices, plan_searches, searches_for, select_searches, value_in_words
 from benchmark.specs import identity
 from benchmark.store import Result
 from tests.results import failed_result, made_result, tiny_inputs
@@ -83,6 +83,14 @@ def test_settings_of_losses_and_heads_are_varied_together(registry: Registry) ->
     assert resolve_run(candidate.registry, "tiny", BERT, 0, tiny_inputs()) == resolve_run(
         registry, "tiny", BERT, 0, tiny_inputs()
     )
+
+
+def test_a_value_may_be_a_list(registry: Registry) -> None:
+    axes = (Axis(label="betas", set=("training.betas",), to=([0.9, 0.99], [0.8, 0.9])),)
+    search = Search(description="x", methods=("bert",), axes=axes, choose_by="nll", metrics=("nll",))
+    runs = [resolve_run(one.registry, "tiny", BERT, 0, tiny_inputs()) for one in candidates(registry, "tiny", search)]
+    assert [run.optimisation.betas for run in runs] == [(0.9, 0.99), (0.8, 0.9)]
+    assert [value_in_words(value) for value in axes[0].to] == ["0.9, 0.99", "0.8, 0.9"]
 
 
 def test_values_that_do_not_go_together_are_refused_only_together(registry: Registry) -> None:

@@ -1,16 +1,36 @@
 """The shape of searches in ``experiments/``."""
 
+import re
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Text
 from benchmark.specs import Declared, Items, Name
 
-# What a setting may be set to: a number, a word, or a rule of several numbers and words.
-Value = bool | int | float | str | dict[str, bool | int | float | str]
-# training.<setting>, or losses.<name>.<setting>, heads.<name>.<setting>
-Setting = Annotated[str, Field(pattern=r"^(training|(losses|heads)\.[a-z][a-z0-9_]*)\.[a-z_]+$")]
+_SETTING = re.compile(r"(training|(losses|heads)\.[a-z][a-z0-9_]*)\.[a-z_]+")
+_PLAIN = (bool, int, float, str)
+
+Plain = bool | int | float | str
+
+
+def _value(value: object) -> object:
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+    if not parts or not all(isinstance(part, _PLAIN) for part in parts):
+        raise PydanticCustomError("value", "a number, a word, or a list or mapping of them is expected")
+    return tuple(parts) if isinstance(value, list) else value
+
+
+def _setting(name: str) -> str:
+    if not _SETTING.fullmatch(name):
+        raise PydanticCustomError("setting", "write training.SETTING, losses.NAME.SETTING or heads.NAME.SETTING")
+    return name
+
+
+# What a setting may be set to; a rule is a mapping.
+Value = Annotated[Plain | tuple[Plain, ...] | dict[str, Plain], PlainValidator(_value)]
+Setting = Annotated[str, AfterValidator(_setting)]
 
 
 class Axis(Declared):
@@ -19,6 +39,13 @@ class Axis(Declared):
     label: Text
     set: Items[Setting] = Field(min_length=1)
     to: Items[Value] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_value_once(self) -> "Axis":
+        for place, value in enumerate(self.to):
+            if value in self.to[:place]:
+                raise PydanticCustomError("to", "to: {value} is said twice; keep one of the two", {"value": str(value)})
+        return self
 
 
 class Search(Declared):

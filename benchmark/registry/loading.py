@@ -201,7 +201,8 @@ class _File:
         try:
             self.content: Any = TypeAdapter(model).validate_python(values)
         except ValidationError as error:
-            raise UserError("\n".join(dict.fromkeys(self._sentence(item) for item in error.errors()))) from None
+            sentences = dict.fromkeys(self._sentence(item) for item in _causes(error.errors()))
+            raise UserError("\n".join(sentences)) from None
 
     def place(self, at: tuple[Key, ...]) -> str:
         """``file:line: key`` of the deepest part of ``at`` that the file holds (models add parts of their own)."""
@@ -217,6 +218,16 @@ class _File:
         elif item["type"] != "missing" and not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
         return f"{self.place(at)}: {message}."
+
+
+def _causes(errors: list[Any]) -> list[Any]:
+    """Errors without those that only say that a list is too short because what is wrong was left out of it."""
+    places = [error["loc"] for error in errors]
+
+    def follows(at: tuple[Key, ...]) -> bool:
+        return any(len(place) > len(at) and place[: len(at)] == at for place in places)
+
+    return [error for error in errors if error["type"] != "too_short" or not follows(error["loc"])]
 
 
 def _written(lines: Lines, at: tuple[Key, ...]) -> tuple[Key, ...]:
