@@ -83,6 +83,8 @@ def add_search_option(parser: argparse._ActionsContainer) -> None:
 def asked_searches(arguments: argparse.Namespace) -> list[str]:
     """The searches asked for; UserError where tables are, too."""
     names = words(arguments.search) or []
+    if arguments.search is not None and not names:
+        raise UserError("--search: at least one name is needed.")
     if names and arguments.table != ["all"]:
         raise UserError("--search stands in place of tables; leave out --table.")
     return names

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmark.commandline import (
@@ -30,8 +31,8 @@ from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
-from benchmark.store import Result, ResultFolder
-from benchmark.tables import GridBuilder, agreed_inputs, seeds_at_hand
+from benchmark.store import Result, ResultFolder, ViewRecord
+from benchmark.tables import GridBuilder, agreed_inputs, of_tables, seeds_at_hand
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,12 +75,14 @@ def _command(arguments: argparse.Namespace) -> int:
     for problem in unusable:
         remedy = "delete it, and benchmark.run makes the run again"
         print(f"{problem.path}: not counted, because {problem.reason}; {remedy}", file=sys.stderr)
-    chosen_seeds = seeds(arguments.seeds, seeds_at_hand(results))
-    shown = [result for result in results if result.run.seed in chosen_seeds]
+    ours = of_tables(registry, profile_name, results)
+    looked_at = results if searches or arguments.format == "csv" else ours
+    chosen_seeds = seeds(arguments.seeds, seeds_at_hand(looked_at))
+    shown = [result for result in looked_at if result.run.seed in chosen_seeds]
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
-        texts = {"scores.csv": to_csv(shown, lambda result, view: methods_of(registry, result.run, view.view))}
+        texts = {"scores.csv": to_csv(shown, partial(_methods, registry, {result.run_id for result in ours}))}
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
@@ -110,6 +113,11 @@ def _command(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _methods(registry: Registry, ours: set[str], result: Result, view: ViewRecord) -> str:
+    """The methods of a view, by name; none of a run that no table asks for, such as a search's candidate."""
+    return methods_of(registry, result.run, view.view) if result.run_id in ours else ""
+
+
 def _check(arguments: argparse.Namespace) -> None:
     """UserError for options that do not go together."""
     instead = [f"--{name}" for name in ("claims", "recommend", "ranking", "search") if getattr(arguments, name)]
@@ -120,6 +128,8 @@ def _check(arguments: argparse.Namespace) -> None:
             f"{(instead or ['--compare'])[0]} does not go with {arguments.format}; the html page has claims, "
             "comparison and recommendation."
         )
+    if instead and arguments.compare:
+        raise UserError(f"--compare goes with the tables, in whose place {instead[0]} stands.")
     if instead and instead != ["--claims"] and arguments.format != "markdown":
         raise UserError(f"{instead[0]} is written in Markdown only; leave out --format.")
 

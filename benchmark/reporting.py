@@ -79,7 +79,7 @@ def searches_in(builder: GridBuilder, searches: Mapping[str, Table]) -> dict[str
         found = choices(
             builder.registry, finder.profile_name, name, table, finder.finished, finder.inputs, builder.seeds
         )
-        about = [table.caption, builder.profile.note, "Scores are those of the validation rows."]
+        about = [table.caption.rstrip(".") + ".", builder.profile.note, "Scores are those of the validation rows."]
         texts[f"search_{name}.md"] = search_to_markdown(name, " ".join(filter(None, about)), found)
     return texts
 

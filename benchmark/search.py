@@ -15,10 +15,12 @@ from benchmark.registry import (
     Subject,
     candidates,
     narrow,
+    require_known,
     resolve_run,
     table_subjects,
     validation_view,
 )
+from benchmark.specs import ViewSpec, recipe_identity
 from benchmark.store import Result
 from benchmark.tables import Cell
 
@@ -29,8 +31,9 @@ class Tried:
 
     values: tuple[str, ...]
     cells: tuple[Cell, ...]
-    declared: bool  # whether the profile's tables are trained with it
     failed: bool  # with any seed
+    accuracy: float | None  # on the validation rows, a fraction
+    declared: bool = False  # whether the profile's tables are trained with it
     chosen: bool = False
 
 
@@ -45,6 +48,9 @@ class Choice:
     choose_by: str
     tried: tuple[Tried, ...]
     seeds: tuple[int, ...]
+    left_out: tuple[int, ...]  # seeds that not every candidate has
+    at_edge: tuple[str, ...]  # axes on which the chosen one is the smallest or largest tried
+    rows: int | None  # of the validation split
 
 
 def searches_for(registry: Registry, profile_name: str) -> list[str]:
@@ -71,15 +77,20 @@ def select_searches(
     Raises UserError for an unknown search, one that is not meant for the profile, and where nothing is left of one.
     """
     profile = registry.profile(profile_name)
-    found = {}
-    for name in names:
+    require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
+    require_known(methods, registry.methods.methods, "method")
+    found, without = {}, []
+    for name in dict.fromkeys(names):
         search = registry.search(name)
         if search.profiles and profile_name not in search.profiles:
             raise UserError(f"Search {name} is for profile {', '.join(search.profiles)}, not for {profile_name}.")
         table = narrow(_as_table(name, search, search.datasets or tuple(profile.datasets)), profile, datasets, methods)
         if table is None:
-            raise UserError(f"Profile {profile_name} has nothing of what was asked for in search {name}.")
-        found[name] = table
+            without.append(name)
+        else:
+            found[name] = table
+    if without and not found:
+        raise UserError(f"Profile {profile_name} has nothing of what was asked for in search {', '.join(without)}.")
     return found
 
 
@@ -117,68 +128,97 @@ def choices(
     """What a search found: a choice for each method and data set, by the mean of its measure over those of ``seeds``
     that every candidate has been trained with; where there is none, nothing is chosen and all of ``seeds`` are shown.
 
-    A candidate whose training failed cannot be chosen.
+    A candidate whose training failed with any of ``seeds`` cannot be chosen, and its other seeds do not count. Of equal
+    ones the declared one is chosen, else the first.
     """
     search = registry.search(name)
     options = candidates(registry, profile_name, search)
+    view = validation_view(registry)
 
     def choice(subject: Subject) -> Choice:
-        declared = resolve_run(registry, profile_name, subject, 0, inputs)
+        declared = recipe_identity(resolve_run(registry, profile_name, subject, 0, inputs))
         runs = [resolve_run(option.registry, profile_name, subject, 0, inputs) for option in options]
         found = [{seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds} for run in runs]
-        shared = [seed for seed in seeds if all(results[seed] is not None for results in found)]
-        shown = tuple(shared or seeds)
+        failed = [any(_failed(result) for result in results.values()) for results in found]
+        scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
+        usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
+        shared = [seed for seed in seeds if usable and all(one[seed] is not None for one in usable)]
         tried = [
-            _tried(registry, search, option, [results[seed] for seed in shown], run == declared)
-            for option, run, results in zip(options, runs, found, strict=True)
+            _tried(registry, search, option, [one[seed] for seed in shared or seeds], fell)
+            for option, one, fell in zip(options, scores, failed, strict=True)
         ]
-        return _chosen(registry, profile_name, search, subject, tried, shown)
+        tried = [replace(one, declared=recipe_identity(run) == declared) for one, run in zip(tried, runs, strict=True)]
+        if shared:
+            tried = _with_choice(registry, search, tried)
+        return Choice(
+            method=registry.methods.methods[subject.method].label,
+            dataset=registry.datasets[registry.profile(profile_name).datasets[subject.dataset]].label,
+            axes=tuple(axis.label for axis in search.axes),
+            metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
+            choose_by=registry.metrics[search.choose_by].label,
+            tried=tuple(tried),
+            seeds=tuple(shared or seeds),
+            left_out=tuple(seed for seed in seeds if shared and seed not in shared),
+            at_edge=_at_edge(search, options, tried),
+            rows=_validation_rows(found),
+        )
 
     return [choice(subject) for subject in table_subjects(registry, table)]
 
 
+def _failed(result: Result | None) -> bool:
+    return result is not None and result.status == "failed"
+
+
+def _scores(result: Result | None, view: ViewSpec) -> Mapping[str, float] | None:
+    """The scores of a result's validation rows; None where there are none."""
+    record = None if result is None else result.view(view)
+    return None if record is None else record.scores
+
+
 def _tried(
-    registry: Registry, search: Search, candidate: Candidate, results: Sequence[Result | None], declared: bool
+    registry: Registry,
+    search: Search,
+    candidate: Candidate,
+    scores: Sequence[Mapping[str, float] | None],
+    failed: bool,
 ) -> Tried:
-    view = validation_view(registry)
-    views = [None if result is None or result.status == "failed" else result.view(view) for result in results]
-    scores = [scored.scores for scored in views if scored is not None]
+    made = [] if failed else [one for one in scores if one is not None]
     cells = []
     for metric in (registry.metrics[name] for name in search.metrics):
-        values = tuple(metric.scale * score[metric.score] for score in scores)
-        cells.append(Cell(values=values, expected=len(results), decimals=metric.decimals, better=metric.better))
-    return Tried(
-        values=tuple(value_in_words(value) for value in candidate.values),
-        cells=tuple(cells),
-        declared=declared,
-        failed=any(result is not None and result.status == "failed" for result in results),
-    )
+        values = tuple(metric.scale * one[metric.score] for one in made)
+        cells.append(Cell(values=values, expected=len(scores), decimals=metric.decimals, better=metric.better))
+    accuracy = fmean(one["accuracy"] for one in made) if made else None
+    words = tuple(value_in_words(value) for value in candidate.values)
+    return Tried(values=words, cells=tuple(cells), failed=failed, accuracy=accuracy)
 
 
-def _chosen(
-    registry: Registry,
-    profile_name: str,
-    search: Search,
-    subject: Subject,
-    tried: list[Tried],
-    seeds: tuple[int, ...],
-) -> Choice:
+def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list[Tried]:
     by = search.metrics.index(search.choose_by)
     sign = -1.0 if registry.metrics[search.choose_by].better == "higher" else 1.0
-    complete = [one for one in tried if len(one.cells[by].values) == one.cells[by].expected > 0]
-    waiting = len(tried) - len(complete) - sum(one.failed for one in tried)
-    if complete and not waiting:
-        best = min(complete, key=lambda one: sign * fmean(one.cells[by].values))
-        tried = [replace(one, chosen=one is best) for one in tried]
-    return Choice(
-        method=registry.methods.methods[subject.method].label,
-        dataset=registry.datasets[registry.profile(profile_name).datasets[subject.dataset]].label,
-        axes=tuple(axis.label for axis in search.axes),
-        metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
-        choose_by=registry.metrics[search.choose_by].label,
-        tried=tuple(tried),
-        seeds=seeds,
+    best = min(
+        (one for one in tried if not one.failed),
+        key=lambda one: (sign * fmean(one.cells[by].values), not one.declared),
     )
+    return [replace(one, chosen=one is best) for one in tried]
+
+
+def _at_edge(search: Search, options: Sequence[Candidate], tried: Sequence[Tried]) -> tuple[str, ...]:
+    """The axes of three numbers or more on which the chosen candidate has the smallest or the largest."""
+    chosen = next((option for option, one in zip(options, tried, strict=True) if one.chosen), None)
+    if chosen is None:
+        return ()
+    return tuple(
+        axis.label
+        for axis, value in zip(search.axes, chosen.values, strict=True)
+        if len(numbers := [one for one in axis.to if isinstance(one, int | float) and not isinstance(one, bool)]) > 2
+        and value in (min(numbers), max(numbers))
+    )
+
+
+def _validation_rows(found: Sequence[Mapping[int, Result | None]]) -> int | None:
+    results = (result for by_seed in found for result in by_seed.values())
+    return next((result.data.rows["validation"] for result in results if result is not None and result.data), None)
 
 
 def in_words(axes: Iterable[str], values: Iterable[str]) -> str:
@@ -187,12 +227,15 @@ def in_words(axes: Iterable[str], values: Iterable[str]) -> str:
 
 
 def value_in_words(value: Value) -> str:
-    """A value as a table shows it: ``0.0001``, ``after epochs 1``."""
+    """A value as a table shows it and YAML takes it: ``0.0001``, ``1.0e-05``, ``after_epochs 1``."""
     if isinstance(value, tuple):
         return ", ".join(value_in_words(part) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {value_in_words(part)}" for name, part in value.items())
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+        return ", ".join(f"{name} {value_in_words(part)}" for name, part in value.items())
+    text = str(value)
+    whole, exponent, power = text.partition("e")
+    point = "" if not isinstance(value, float) or not exponent or "." in whole else ".0"
+    return f"{whole}{point}{exponent}{power}"
 
 
 def _as_table(name: str, search: Search, datasets: Sequence[str]) -> Table:

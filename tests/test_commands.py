@@ -1,5 +1,6 @@
 """The command lines as a user calls them, on tiny data, from nothing to tables."""
 
+import csv
 import json
 import os
 import re
@@ -394,7 +395,10 @@ def test_a_search_trains_its_candidates_once_and_says_what_the_validation_rows_c
     assert report.returncode == 0, report.stderr
     written = (finished / "tables" / "tiny" / "search_mine.md").read_text()
     assert written.strip() == report.stdout.strip()
-    assert "**BERT, tiny banking77.** Chosen by NLL: epochs 4, which is what the profile has. One seed (0)." in written
+    assert (
+        "**BERT, tiny banking77.** Chosen by NLL: epochs 4, which is what the profile has. On 40 rows an accuracy"
+        in written
+    )
     line = next(line for line in written.splitlines() if line.startswith("| 4 "))
     validation = next(
         view["scores"]
@@ -409,8 +413,20 @@ def test_a_search_trains_its_candidates_once_and_says_what_the_validation_rows_c
     assert [cell.strip() for cell in line.strip("|").split("|")] == [
         "4", f"**{validation['nll']:.3f}**", f"{100 * validation['f1']:.2f}", "chosen, the profile's",
     ]  # fmt: skip
+    more = run_module("run", *options, "--search", "mine", "--seeds", "7", "--methods", "bert", env=env)
+    assert more.returncode == 0, more.stderr
+    for seed_7 in (finished / "results" / "tiny").glob(
+        "tiny_banking77.clean.tiny_base.linear.cross_entropy.seed7*.json"
+    ):
+        if json.loads(seed_7.read_text())["run"]["optimisation"]["epochs"] == 4:
+            seed_7.unlink()  # what is left of seed 7 is a candidate's
     main = run_module("report", *options, "--tables-dir", finished / "tables", "--table", "main", env=env)
-    assert "missing" not in main.stdout  # the candidate is no part of any table
+    assert "missing" not in main.stdout
+    assert "One seed (0)." in main.stdout
+    scores = run_module("report", *options, "--tables-dir", finished / "tables", "--format", "csv", env=env).stdout
+    rows = list(csv.DictReader(scores.splitlines()))
+    assert {row["methods"] for row in rows if row["epochs"] == "1"} == {""}
+    assert {row["seed"] for row in rows if row["score"] == "f1"} == {"0", "7"}
 
 
 def test_claims_are_judged_from_the_results(finished: Path, benchmark_command: Command) -> None:
@@ -474,6 +490,8 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
         (["--format", "html", "--claims"], "--claims does not go with html"),
         (["--search", "rates", "--table", "main"], "--search stands in place of tables; leave out --table."),
         (["--search", "paper_rates"], "Search paper_rates is for profile paper, not for small."),
+        (["--search", ""], "--search: at least one name is needed."),
+        (["--search", "rates", "--compare"], "--compare goes with the tables, in whose place --search stands."),
         (["--search", "rate"], 'there is no search "rate"; did you mean "rates"?'),
         (["--claims", "--search", "rates"], "--claims and --search each stand in place of the tables"),
         (["--claims", "--ranking"], "--claims and --ranking each stand in place of the tables"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmark.models import build_encoder
 from benchmark.pseudo_words import pseudo_words
-from benchmark.registry import load_registry
+from benchmark.registry import candidates, load_registry
 from tests.conftest import PROJECT, run_module
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -43,6 +43,15 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
     assert "| Mine halved " in call.stdout
     assert "### Recommendation" in call.stdout
     assert "missing" not in call.stdout
+
+
+def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
+    (entry,) = re.findall(r"```yaml\n(searches:.*?)```", README, flags=re.DOTALL)
+    (experiments / "own").mkdir()
+    (experiments / "own" / "mine.yaml").write_text(entry, encoding="utf-8")
+    registry = load_registry(experiments)
+    assert registry.left_out == {}
+    assert len(candidates(registry, "tiny", registry.searches["mine"])) == 6
 
 
 def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:

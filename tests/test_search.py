@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.declarations import Axis, Search
+from benchmark.declarations import Axis, Search, TrainingRule
 from benchmark.errors import UserError
 from benchmark.plan import Finished
 from benchmark.registry import Candidate, Registry, Subject, candidates, resolve_run, validation_view
+from benchmark.registry.candidates import known_settings
 from benchmark.render import search_to_markdown
 from benchmark.search import Choice, choices, plan_searches, searches_for, select_searches, value_in_words
-from benchmark.specs import identity
+from benchmark.specs import OwnTerm, identity
 from benchmark.store import Result
+from benchmark.tables import of_tables
 from tests.results import failed_result, made_result, tiny_inputs
 
 BERT = Subject("banking77", "base", "bert")
@@ -127,7 +129,7 @@ def test_the_best_on_validation_rows_is_chosen_whatever_the_test_rows_say(search
     assert [one.chosen for one in choice.tried] == [False, False, True, False]
     assert [one.declared for one in choice.tried] == [False, False, False, True]
     text = search_to_markdown("rates", "About.", [choice])
-    assert "Chosen by F1: rate 0.003; epochs 2. The profile has rate 0.003; epochs 4. One seed (0)." in text
+    assert "Chosen by F1: rate 0.003; epochs 2. The profile has rate 0.003; epochs 4. On 40 rows" in text
     assert "| 0.003  | 2        | 1.000 | **90.00** | chosen        |" in text
 
 
@@ -138,6 +140,14 @@ def test_lower_is_better_where_the_metric_says_so_and_the_earlier_of_equals_is_c
     assert [one.chosen for one in choice.tried] == [False, True, False, False]
 
 
+def test_of_equals_the_declared_one_is_chosen_and_said(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    choice = choose(searching, [result(one, f1=value) for one, value in zip(found, (0.7, 0.6, 0.7, 0.7), strict=True)])
+    assert [one.chosen for one in choice.tried] == [False, False, False, True]
+    text = search_to_markdown("rates", "About.", [choice])
+    assert "rate 0.003; epochs 4 (and 2 equal to it), which is what the profile has." in text
+
+
 def test_only_seeds_that_every_candidate_has_are_compared(searching: Registry) -> None:
     found = candidates(searching, "tiny", RATES)
     results = [result(one, seed=0, f1=value) for one, value in zip(found, (0.5, 0.6, 0.7, 0.8), strict=True)]
@@ -145,6 +155,7 @@ def test_only_seeds_that_every_candidate_has_are_compared(searching: Registry) -
     choice = choose(searching, results, (0, 1))
     assert choice.seeds == (0,)
     assert [one.chosen for one in choice.tried] == [False, False, False, True]
+    assert "Left out: seed 1, which not every candidate has." in search_to_markdown("rates", "About.", [choice])
 
 
 def test_nothing_is_chosen_before_all_are_trained(searching: Registry) -> None:
@@ -152,7 +163,7 @@ def test_nothing_is_chosen_before_all_are_trained(searching: Registry) -> None:
     choice = choose(searching, [result(one, f1=0.5) for one in found[:3]])
     assert not any(one.chosen for one in choice.tried)
     text = search_to_markdown("rates", "About.", [choice])
-    assert "Nothing chosen yet: 3 of 4 candidates have been trained." in text
+    assert "Nothing chosen yet: 3 of 4 candidates have results; all must, with one seed." in text
     assert "| 0.003  | 4        |" in text
     assert "–" in text
 
@@ -163,6 +174,12 @@ def test_a_candidate_whose_training_failed_cannot_be_chosen(searching: Registry)
     choice = choose(searching, [*(result(one, f1=0.5) for one in found[:3]), failed[3]])
     assert [one.chosen for one in choice.tried] == [True, False, False, False]
     assert "failed" in search_to_markdown("rates", "About.", [choice]).splitlines()[-1]
+    at_seed_1 = failed_result(failed[0].run.model_copy(update={"seed": 1}))
+    other = choose(
+        searching, [*(result(one, f1=0.5) for one in found[1:]), result(found[0], f1=0.9), at_seed_1], (0, 1)
+    )
+    assert [one.failed for one in other.tried] == [True, False, False, False]  # whatever its other seeds gave
+    assert not other.tried[0].chosen
     every = choose(searching, failed)
     assert "the training of every candidate failed" in search_to_markdown("rates", "About.", [every])
 
@@ -182,3 +199,70 @@ def test_searches_are_those_of_the_profile_and_its_data_sets(registry: Registry)
         select_searches(several, "tiny", ["other_data"])
     with pytest.raises(UserError, match="is for profile paper, not for tiny"):
         select_searches(several, "tiny", ["elsewhere"])
+
+
+def test_the_edge_of_an_axis_and_the_size_of_noise_are_told(searching: Registry) -> None:
+    wide = RATES.model_copy(
+        update={"axes": (Axis(label="rate", set=("training.learning_rate",), to=(1.0e-3, 2.0e-3, 3.0e-3)),)}
+    )
+    registry = replace(searching, searches={"rates": wide})
+    found = candidates(registry, "tiny", wide)
+    results = [result(one, f1=value, accuracy=0.8) for one, value in zip(found, (0.5, 0.6, 0.7), strict=True)]
+    text = search_to_markdown("rates", "About.", [choose(registry, results)])
+    assert "It lies at the edge of the values of rate." in text
+    assert "On 40 rows an accuracy of 80.0 % has a standard error of 6.3 points." in text
+    middle = [result(one, f1=value) for one, value in zip(found, (0.5, 0.8, 0.7), strict=True)]
+    assert "edge" not in search_to_markdown("rates", "About.", [choose(registry, middle)])
+
+
+def test_a_rule_for_another_method_never_holds_for_a_candidate(registry: Registry) -> None:
+    profile = registry.profile("tiny")
+    rule = TrainingRule(method="ls", learning_rate=2.0e-2)
+    ruled = profile.model_copy(update={"training": (*profile.training, rule)})
+    registry = replace(registry, profiles=registry.profiles | {"tiny": ruled})
+    axis = Axis(label="smoothing", set=("losses.cross_entropy.smoothing",), to=(0.0, 0.1))
+    search = Search(description="x", methods=("bert",), axes=(axis,), choose_by="nll", metrics=("nll",))
+    runs = [resolve_run(one.registry, "tiny", BERT, 0, tiny_inputs()) for one in candidates(registry, "tiny", search)]
+    assert [run.optimisation.learning_rate for run in runs] == [3e-3, 3e-3]
+    calibrated = resolve_run(registry, "tiny", Subject("banking77", "base", "ls"), 0, tiny_inputs())
+    assert calibrated.optimisation.learning_rate == 2e-2
+
+
+def test_settings_of_a_function_of_ones_own_are_varied_one_by_one(registry: Registry) -> None:
+    own = OwnTerm(
+        term="own", weight=1.0, function="mine:too_sure", settings={"above": 0.9, "flag": True}, sha256="0" * 64
+    )
+    parts = registry.methods
+    method = parts.methods["bert"].model_copy(update={"loss": ("cross_entropy", "mine")})
+    changed = parts.model_copy(
+        update={"losses": parts.losses | {"mine": own}, "methods": parts.methods | {"mine": method}}
+    )
+    registry = replace(registry, methods=changed)
+    axis = Axis(label="above", set=("losses.mine.settings.above",), to=(0.5, 0.9))
+    search = Search(description="x", methods=("mine",), axes=(axis,), choose_by="nll", metrics=("nll",))
+    found = [one.registry.methods.losses["mine"].settings for one in candidates(registry, "tiny", search)]
+    assert found == [{"above": 0.5, "flag": True}, {"above": 0.9, "flag": True}]
+    assert known_settings(registry, "losses.mine") == ["settings.above", "settings.flag", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(1e-4, "0.0001"), (1e-5, "1.0e-05"), (4.5e-5, "4.5e-05"), (3, "3"), (0.00300000001, "0.00300000001"),
+     ("mean_entropy", "mean_entropy"), ({"after_epochs": 1}, "after_epochs 1"), (True, "True")],
+)  # fmt: skip
+def test_values_are_shown_as_they_are(value: object, words: str) -> None:
+    assert value_in_words(value) == words
+
+
+def test_results_of_candidates_are_none_of_the_tables(registry: Registry) -> None:
+    found = candidates(registry, "tiny", RATES)
+    declared, other = result(found[-1], seed=1), result(found[0], seed=7)
+    ls = made_result(registry, Subject("banking77", "base", "ls"), 2)
+    assert of_tables(registry, "tiny", [declared, other, ls]) == [declared, ls]
+
+
+def test_unknown_methods_and_data_sets_lead_to_known_ones(searching: Registry) -> None:
+    with pytest.raises(UserError, match='there is no method "brt"; did you mean "bert"'):
+        select_searches(searching, "tiny", ["rates"], methods=["brt"])
+    with pytest.raises(UserError, match='did you mean "banking77"'):
+        select_searches(searching, "tiny", ["rates"], datasets=["banking7"])

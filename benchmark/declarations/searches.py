@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from benchmark.declarations.texts import Text
 from benchmark.specs import Declared, Items, Name
 
-_SETTING = re.compile(r"(training|(losses|heads)\.[a-z][a-z0-9_]*)\.[a-z_]+")
+_SETTING = re.compile(r"(training|(losses|heads)\.[a-z][a-z0-9_]*(\.settings)?)\.\w+")
 _PLAIN = (bool, int, float, str)
 
 Plain = bool | int | float | str
@@ -36,7 +36,7 @@ Setting = Annotated[str, AfterValidator(_setting)]
 class Axis(Declared):
     """Settings that are varied together: all of ``set`` take the same one of the values ``to``."""
 
-    label: Text
+    label: Annotated[Text, Field(pattern=r"^[^\n]+$")]
     set: Items[Setting] = Field(min_length=1)
     to: Items[Value] = Field(min_length=1)
 
@@ -61,3 +61,12 @@ class Search(Declared):
     metrics: Items[Name] = Field(min_length=1)
     datasets: Items[Name] = Field(default=())
     profiles: Items[Name] = Field(default=())
+
+    @model_validator(mode="after")
+    def _each_name_once(self) -> "Search":
+        labels = tuple(axis.label for axis in self.axes)
+        for names in (self.methods, self.datasets, self.metrics, self.profiles, labels):
+            for place, name in enumerate(names):
+                if name in names[:place]:
+                    raise PydanticCustomError("names", "{name} is said twice; keep one of the two", {"name": name})
+        return self

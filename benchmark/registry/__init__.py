@@ -7,6 +7,7 @@ from benchmark.registry.cells import (
     cell_requests,
     clean_columns,
     narrow,
+    require_known,
     select_tables,
     table_subjects,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "load_registry",
     "methods_of",
     "narrow",
+    "require_known",
     "resolve_run",
     "resolve_view",
     "row_key",

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from benchmark.declarations import Search, TrainingRule, Value
 from benchmark.errors import UserError
 from benchmark.registry.contents import Registry
+from benchmark.specs import OwnFunction
 
 _WHAT_IT_IS = {"kind", "term", "function", "sha256"}  # another one would be another entry
+MOST_CANDIDATES = 1000
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def with_settings(registry: Registry, profile_name: str, settings: Mapping[str, 
     """
     changes: dict[str, dict[str, Value]] = {}
     for name, value in settings.items():
-        owner, _, setting = name.rpartition(".")
+        owner, setting = split(name)
         changes.setdefault(owner, {})[setting] = value
     for owner, values in changes.items():
         registry = _changed(registry, profile_name, owner, values)
@@ -50,11 +52,26 @@ def with_settings(registry: Registry, profile_name: str, settings: Mapping[str, 
 
 
 def known_settings(registry: Registry, owner: str) -> list[str]:
-    """What can be varied of ``training``, or of a loss or head by its dotted name."""
+    """What can be varied of ``training``, or of a loss or head by its dotted name; of a function of the user's own,
+    each of its settings.
+    """
     if owner == "training":
         return sorted(TrainingRule.model_fields.keys() - TrainingRule.conditions)
     kind, _, name = owner.partition(".")
-    return sorted(type(getattr(registry.methods, kind)[name]).model_fields.keys() - _WHAT_IT_IS)
+    entry = getattr(registry.methods, kind)[name]
+    known = type(entry).model_fields.keys() - _WHAT_IT_IS
+    if isinstance(entry, OwnFunction):
+        known = known - {"settings"} | {f"settings.{setting}" for setting in entry.settings}
+    return sorted(known)
+
+
+def split(name: str) -> tuple[str, str]:
+    """The owner and the setting in a dotted name: ``losses.rau`` and ``start``, ``losses.mine`` and
+    ``settings.above``.
+    """
+    parts = name.split(".")
+    owner = 1 if parts[0] == "training" else 2
+    return ".".join(parts[:owner]), ".".join(parts[owner:])
 
 
 def _changed(registry: Registry, profile_name: str, owner: str, values: dict[str, Value]) -> Registry:
@@ -65,7 +82,12 @@ def _changed(registry: Registry, profile_name: str, owner: str, values: dict[str
         return replace(registry, profiles=registry.profiles | {profile_name: changed})
     kind, _, name = owner.partition(".")
     entries = getattr(registry.methods, kind)
-    entry = _valid(owner, type(entries[name]), entries[name].model_dump() | values)
+    declared = entries[name].model_dump()
+    given = {setting.partition(".")[2]: value for setting, value in values.items() if "." in setting}
+    if given:
+        declared["settings"] = declared["settings"] | given
+    plain = {setting: value for setting, value in values.items() if "." not in setting}
+    entry = _valid(owner, type(entries[name]), declared | plain)
     return replace(registry, methods=registry.methods.model_copy(update={kind: entries | {name: entry}}))
 
 

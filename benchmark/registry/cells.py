@@ -105,9 +105,9 @@ def select_tables(
     Raises UserError for an unknown table, data set or method, with the nearest known name, and where nothing is left.
     """
     profile = registry.profile(profile_name)
-    _require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
-    _require_known(methods, registry.methods.methods, "method")
-    _require_known(names, [*registry.tables, "all"], "table")
+    require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
+    require_known(methods, registry.methods.methods, "method")
+    require_known(names, [*registry.tables, "all"], "table")
     if "all" in names:
         names = [name for name, table in registry.tables.items() if name in names or not table.optional]
     chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
@@ -122,7 +122,8 @@ def _part(row: TableRow, column: TableColumn) -> Part:
     return Part(Subject(column.dataset, row.encoder, row.method, column.corruption), column.rarest)
 
 
-def _require_known(names: list[str] | None, known: object, what: str) -> None:
+def require_known(names: list[str] | None, known: object, what: str) -> None:
+    """Raises UserError for a name that is not among those known, with the nearest one."""
     known_names = list(known)  # type: ignore[call-overload]
     for name in names or []:
         if name not in known_names:

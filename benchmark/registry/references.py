@@ -1,12 +1,13 @@
 """Whether the entries of the registry name each other rightly."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from benchmark.declarations import Search, Table
 from benchmark.declarations.figures import AnyFigure, ConfidenceFigure, F1AgainstEceFigure
 from benchmark.errors import UserError, nearest
-from benchmark.registry.candidates import candidates, known_settings
+from benchmark.registry.candidates import MOST_CANDIDATES, candidates, known_settings, split, with_settings
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
@@ -186,25 +187,46 @@ def _check_searches(registry: Registry, check: References) -> None:
 
 def _check_axes(registry: Registry, check: References, at: tuple[Key, ...], search: Search) -> None:
     before = len(check.mistakes)
-    methods = [registry.methods.methods[name] for name in search.methods]
-    used = {"training", *(f"heads.{method.head}" for method in methods)}
-    used |= {f"losses.{loss}" for method in methods for loss in method.loss}
+    parts = {name: _parts_of(registry, name) for name in search.methods}
+    used = set().union(*parts.values())
     taken: set[str] = set()
     for index, axis in enumerate(search.axes):
-        for number, setting in enumerate(axis.set):
+        for number, name in enumerate(axis.set):
             here = (*at, "axes", index, "set", number)
-            owner, _, name = setting.rpartition(".")
-            if setting in taken:
-                check.note("searches", here, f"{setting} is varied twice; keep one of the two")
-            taken.add(setting)
+            owner, setting = split(name)
+            if name in taken:
+                check.note("searches", here, f"{name} is varied twice; keep one of the two")
+            taken.add(name)
             if check.named("searches", here, owner, used, "part of this search's methods"):
-                check.named("searches", here, name, known_settings(registry, owner), f"setting of {owner}")
-    if len(check.mistakes) > before:
-        return
+                check.named("searches", here, setting, known_settings(registry, owner), f"setting of {owner}")
+        for method, own in parts.items():
+            if not own & {split(name)[0] for name in axis.set}:
+                check.note("searches", (*at, "axes", index, "set"), f"this changes nothing of method {method}")
+    size = prod(len(axis.to) for axis in search.axes)
+    if size > MOST_CANDIDATES:
+        check.note("searches", (*at, "axes"), f"{size:,} candidates are too many; at most {MOST_CANDIDATES:,}")
+    if len(check.mistakes) == before:
+        _check_values(registry, check, at, search)
+
+
+def _parts_of(registry: Registry, name: str) -> set[str]:
+    method = registry.methods.methods[name]
+    return {"training", f"heads.{method.head}", *(f"losses.{loss}" for loss in method.loss)}
+
+
+def _check_values(registry: Registry, check: References, at: tuple[Key, ...], search: Search) -> None:
+    profile = next(iter(search.profiles or registry.profiles))
     try:
-        candidates(registry, next(iter(search.profiles or registry.profiles)), search)
-    except UserError as error:
-        check.note("searches", (*at, "axes"), str(error))
+        candidates(registry, profile, search)
+    except UserError:
+        place: tuple[Key, ...] = (*at, "axes")
+        for index, axis in enumerate(search.axes):  # the value that is to blame, where one is wrong by itself
+            for number, value in enumerate(axis.to):
+                try:
+                    with_settings(registry, profile, dict.fromkeys(axis.set, value))
+                except UserError as alone:
+                    place, error = (*at, "axes", index, "to", number), alone
+        check.note("searches", place, str(error))
 
 
 def _check_paper(registry: Registry, check: References) -> None:

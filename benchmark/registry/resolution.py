@@ -152,7 +152,11 @@ def _training_settings(registry: Registry, profile_name: str, subject: Subject) 
 
 
 def _holds(registry: Registry, rule: TrainingRule, subject: Subject) -> bool:
-    # a rule for a method holds for its calibrated form, too: that is the same training
-    if rule.method is not None and composition(registry, rule.method) != composition(registry, subject.method):
-        return False
+    # a rule for a method holds for its calibrated form, too, which is the same training; by the names of head and
+    # losses, so that a search that varies a loss does not turn one method into another
+    methods = registry.methods.methods
+    if rule.method is not None:
+        named, looked_at = methods[rule.method], methods[subject.method]
+        if (named.head, named.loss) != (looked_at.head, looked_at.loss):
+            return False
     return all(getattr(rule, name) in (None, getattr(subject, name)) for name in TrainingRule.conditions - {"method"})

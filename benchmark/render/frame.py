@@ -12,6 +12,8 @@ _COLUMNS = [
     "encoder",
     "head",
     "loss",
+    "learning_rate",
+    "epochs",
     "seed",
     "split",
     "calibrator",
@@ -28,7 +30,7 @@ Methods = Callable[[Result, ViewRecord], str]
 
 def to_csv(results: Iterable[Result], methods: Methods) -> str:
     """CSV with a row for each result, view and score: fractions at full precision, as stored. ``methods`` names those
-    that a view of a result belongs to.
+    that a view of a result belongs to, "" for none.
     """
     import pandas as pd
 
@@ -44,6 +46,8 @@ def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any
             "encoder": run.encoder.encoder,
             "head": run.head.kind,
             "loss": "+".join(term.term for term in run.loss),
+            "learning_rate": run.optimisation.learning_rate,
+            "epochs": run.optimisation.epochs,
             "seed": run.seed,
             "run_id": result.run_id,
         }

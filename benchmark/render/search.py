@@ -1,6 +1,7 @@
 """What a search found as Markdown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import sqrt
 
 from tabulate import tabulate
 
@@ -40,16 +41,36 @@ def _choice(choice: Choice) -> str:
 def _verdict(choice: Choice) -> str:
     chosen = next((one for one in choice.tried if one.chosen), None)
     if chosen is None:
-        failed = sum(one.failed for one in choice.tried)
-        if failed == len(choice.tried):
+        if all(one.failed for one in choice.tried):
             return "Nothing to choose: the training of every candidate failed."
-        done = sum(len(one.cells[0].values) == len(choice.seeds) > 0 for one in choice.tried)
-        return f"Nothing chosen yet: {done} of {len(choice.tried)} candidates have been trained."
+        done = sum(bool(one.cells[0].values) for one in choice.tried)
+        return f"Nothing chosen yet: {done} of {len(choice.tried)} candidates have results; all must, with one seed."
+    return " ".join([_outcome(choice, chosen), *_cautions(choice, chosen)])
+
+
+def _outcome(choice: Choice, chosen: Tried) -> str:
+    by = choice.metrics.index(choice.choose_by)
+    equal = sum(one.cells[by].values == chosen.cells[by].values for one in choice.tried) - 1
+    others = f" (and {equal} equal to it)" if equal else ""
+    named = f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}{others}"
     if chosen.declared:
-        return f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}, which is what the profile has."
+        return f"{named}, which is what the profile has."
     declared = next((one for one in choice.tried if one.declared), None)
-    has = "none of these" if declared is None else in_words(choice.axes, declared.values)
-    return f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}. The profile has {has}."
+    return (
+        f"{named}. The profile has {'none of these' if declared is None else in_words(choice.axes, declared.values)}."
+    )
+
+
+def _cautions(choice: Choice, chosen: Tried) -> Iterator[str]:
+    for axis in choice.at_edge:
+        yield f"It lies at the edge of the values of {axis}."
+    if choice.left_out:
+        left_out = ", ".join(str(seed) for seed in choice.left_out)
+        yield f"Left out: seed{'s' if len(choice.left_out) > 1 else ''} {left_out}, which not every candidate has."
+    if choice.rows and chosen.accuracy is not None:
+        percent = 100 * chosen.accuracy
+        error = sqrt(percent * (100 - percent) / choice.rows)
+        yield f"On {choice.rows:,} rows an accuracy of {percent:.1f} % has a standard error of {error:.1f} points."
 
 
 def _remark(one: Tried) -> str:

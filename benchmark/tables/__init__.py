@@ -1,6 +1,6 @@
 """Tables as grids of cells: means, spreads, counts, what is best, by a lead beyond noise or not, what is missing."""
 
-from benchmark.tables.agreement import agreed_inputs, seeds_at_hand
+from benchmark.tables.agreement import agreed_inputs, of_tables, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
@@ -20,6 +20,7 @@ __all__ = [
     "at_shared_seeds",
     "difference",
     "mark_best",
+    "of_tables",
     "seeds_at_hand",
     "seeds_in_words",
 ]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from benchmark.errors import UserError
-from benchmark.registry import Inputs
+from benchmark.registry import Inputs, Registry, is_offered, resolve_run, table_subjects
+from benchmark.specs import RunSpec
 from benchmark.store import Result
 
 
@@ -39,6 +40,27 @@ def _agreed(what: str, name: str, known: set[str | None], at_hand: str | None, p
     )
 
 
+def of_tables(registry: Registry, profile_name: str, results: Iterable[Result]) -> list[Result]:
+    """Those of the results that a table of the registry asks for in a profile, whatever their seed and content: not a
+    search's candidates, nor what was trained before the settings were others.
+    """
+    profile = registry.profile(profile_name)
+    subjects = {subject for table in registry.tables.values() for subject in table_subjects(registry, table)}
+    asked = {
+        _recipe(resolve_run(registry, profile_name, subject, 0, Inputs()))
+        for subject in subjects
+        if is_offered(profile, subject)
+    }
+    return [result for result in results if _recipe(result.run) in asked]
+
+
+def _recipe(run: RunSpec) -> tuple[object, ...]:
+    """What a run does, without its seed and the content of its inputs."""
+    data, encoder = run.data, run.encoder
+    inputs = (data.dataset, data.corruption, encoder.encoder, encoder.layers, encoder.max_length)
+    return (*inputs, run.head, run.loss, run.optimisation, run.training_version)
+
+
 def seeds_at_hand(results: Iterable[Result]) -> list[int]:
-    """All seeds that any result at hand has."""
+    """All seeds that any of the results has."""
     return sorted({result.run.seed for result in results})
