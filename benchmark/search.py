@@ -33,7 +33,7 @@ class Tried:
     cells: tuple[Cell, ...]
     failed: bool  # with any seed
     accuracy: float | None  # on the validation rows, a fraction
-    declared: bool = False  # whether the profile's tables are trained with it
+    declared: bool  # whether the profile's tables are trained with it
     chosen: bool = False
 
 
@@ -143,11 +143,11 @@ def choices(
         scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
         usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
         shared = [seed for seed in seeds if usable and all(one[seed] is not None for one in usable)]
+        is_declared = [recipe_identity(run) == declared for run in runs]
         tried = [
-            _tried(registry, search, option, [one[seed] for seed in shared or seeds], fell)
-            for option, one, fell in zip(options, scores, failed, strict=True)
+            _tried(registry, search, option, [one[seed] for seed in shared or seeds], fell, same)
+            for option, one, fell, same in zip(options, scores, failed, is_declared, strict=True)
         ]
-        tried = [replace(one, declared=recipe_identity(run) == declared) for one, run in zip(tried, runs, strict=True)]
         if shared:
             tried = _with_choice(registry, search, tried)
         return Choice(
@@ -182,6 +182,7 @@ def _tried(
     candidate: Candidate,
     scores: Sequence[Mapping[str, float] | None],
     failed: bool,
+    declared: bool,
 ) -> Tried:
     made = [] if failed else [one for one in scores if one is not None]
     cells = []
@@ -190,7 +191,7 @@ def _tried(
         cells.append(Cell(values=values, expected=len(scores), decimals=metric.decimals, better=metric.better))
     accuracy = fmean(one["accuracy"] for one in made) if made else None
     words = tuple(value_in_words(value) for value in candidate.values)
-    return Tried(values=words, cells=tuple(cells), failed=failed, accuracy=accuracy)
+    return Tried(values=words, cells=tuple(cells), failed=failed, accuracy=accuracy, declared=declared)
 
 
 def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list[Tried]:

@@ -1,6 +1,7 @@
 """The shape of searches in ``experiments/``."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, PlainValidator, model_validator
@@ -16,10 +17,21 @@ Plain = bool | int | float | str
 
 
 def _value(value: object) -> object:
-    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+    parts: list[object] = [value]
+    if isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, list | tuple):
+        parts = list(value)
     if not parts or not all(isinstance(part, _PLAIN) for part in parts):
         raise PydanticCustomError("value", "a number, a word, or a list or mapping of them is expected")
     return tuple(parts) if isinstance(value, list) else value
+
+
+def _refuse_twice(values: Sequence[object], where: str = "") -> None:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            sentence = "{where}{value} is said twice; keep one of the two"
+            raise PydanticCustomError("twice", sentence, {"where": where, "value": str(value)})
 
 
 def _setting(name: str) -> str:
@@ -42,9 +54,7 @@ class Axis(Declared):
 
     @model_validator(mode="after")
     def _each_value_once(self) -> "Axis":
-        for place, value in enumerate(self.to):
-            if value in self.to[:place]:
-                raise PydanticCustomError("to", "to: {value} is said twice; keep one of the two", {"value": str(value)})
+        _refuse_twice(self.to, "to: ")
         return self
 
 
@@ -66,7 +76,5 @@ class Search(Declared):
     def _each_name_once(self) -> "Search":
         labels = tuple(axis.label for axis in self.axes)
         for names in (self.methods, self.datasets, self.metrics, self.profiles, labels):
-            for place, name in enumerate(names):
-                if name in names[:place]:
-                    raise PydanticCustomError("names", "{name} is said twice; keep one of the two", {"name": name})
+            _refuse_twice(names)
         return self

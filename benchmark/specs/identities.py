@@ -32,13 +32,16 @@ def recipe_identity(run: RunSpec) -> str:
     """The identity of a run with its inputs' contents left open: what to do, whatever exactly the rows and weights
     are.
     """
-    return identity(
-        run.model_copy(
-            update={
-                "data": run.data.model_copy(update={"fingerprint": None}),
-                "encoder": run.encoder.model_copy(update={"fingerprint": None}),
-            }
-        )
+    return identity(recipe(run))
+
+
+def recipe(run: RunSpec) -> RunSpec:
+    """A run with its inputs' contents left open."""
+    return run.model_copy(
+        update={
+            "data": run.data.model_copy(update={"fingerprint": None}),
+            "encoder": run.encoder.model_copy(update={"fingerprint": None}),
+        }
     )
 
 

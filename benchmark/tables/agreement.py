@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmark.errors import UserError
 from benchmark.registry import Inputs, Registry, is_offered, resolve_run, table_subjects
-from benchmark.specs import RunSpec
+from benchmark.specs import RunSpec, recipe
 from benchmark.store import Result
 
 
@@ -47,18 +47,16 @@ def of_tables(registry: Registry, profile_name: str, results: Iterable[Result]) 
     profile = registry.profile(profile_name)
     subjects = {subject for table in registry.tables.values() for subject in table_subjects(registry, table)}
     asked = {
-        _recipe(resolve_run(registry, profile_name, subject, 0, Inputs()))
+        _seedless(resolve_run(registry, profile_name, subject, 0, Inputs()))
         for subject in subjects
         if is_offered(profile, subject)
     }
-    return [result for result in results if _recipe(result.run) in asked]
+    return [result for result in results if _seedless(result.run) in asked]
 
 
-def _recipe(run: RunSpec) -> tuple[object, ...]:
+def _seedless(run: RunSpec) -> RunSpec:
     """What a run does, without its seed and the content of its inputs."""
-    data, encoder = run.data, run.encoder
-    inputs = (data.dataset, data.corruption, encoder.encoder, encoder.layers, encoder.max_length)
-    return (*inputs, run.head, run.loss, run.optimisation, run.training_version)
+    return recipe(run).model_copy(update={"seed": 0})
 
 
 def seeds_at_hand(results: Iterable[Result]) -> list[int]:
