@@ -123,6 +123,13 @@ def test_one_mistake_in_a_list_is_one_sentence(experiments: Path) -> None:
     assert len(mistake(experiments).splitlines()) == 1
 
 
+def test_values_of_a_search_that_are_wrong_only_together_are_told_at_its_axes(experiments: Path) -> None:
+    edit(experiments, "methods", "threshold: mean_entropy", "threshold: 0.5")
+    edit(experiments, "methods", "threshold: mean_entropy", "threshold: 0.5")
+    edit(experiments, "searches", "{after_epochs: 1}", "{after_epochs: 0}")
+    assert re.search(r"searches\.start\.axes: losses\.\w+: threshold: mean_entropy needs", mistake(experiments))
+
+
 def test_several_mistakes_are_all_told(experiments: Path) -> None:
     edit(experiments, "methods", "smoothing: 0.1", "smoothing: a lot")
     edit(experiments, "methods", "bins: 20", "bins: many")

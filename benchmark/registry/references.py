@@ -218,15 +218,16 @@ def _check_values(registry: Registry, check: References, at: tuple[Key, ...], se
     profile = next(iter(search.profiles or registry.profiles))
     try:
         candidates(registry, profile, search)
-    except UserError:
+    except UserError as together:
         place: tuple[Key, ...] = (*at, "axes")
+        sentence = str(together)
         for index, axis in enumerate(search.axes):  # the value that is to blame, where one is wrong by itself
             for number, value in enumerate(axis.to):
                 try:
                     with_settings(registry, profile, dict.fromkeys(axis.set, value))
                 except UserError as alone:
-                    place, error = (*at, "axes", index, "to", number), alone
-        check.note("searches", place, str(error))
+                    place, sentence = (*at, "axes", index, "to", number), str(alone)
+        check.note("searches", place, sentence)
 
 
 def _check_paper(registry: Registry, check: References) -> None:
