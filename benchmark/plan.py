@@ -3,7 +3,7 @@ and prints nothing.
 """
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -104,37 +104,33 @@ def make_plan(
         for row in group
         if not isinstance(calibrator_of(registry, row.method), McDropout)
     }
-    plan = []
     profile = registry.profile(profile_name)
-    for seed in dict.fromkeys(seeds):
-        by_run: dict[RunSpec, list[Subject]] = {}
-        for subject in wanted:
-            if is_offered(profile, subject):
-                run = resolve_run(registry, profile_name, subject, seed, inputs)
-                by_run.setdefault(run, []).append(subject)
-        for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0])):
-            plan.append(_planned(registry, run, subjects, wanted, common, finished, redo))
-    return plan
+    by_run: dict[RunSpec, list[Subject]] = {}  # of the first seed: those of another seed differ in nothing else
+    order = list(dict.fromkeys(seeds))
+    for subject in wanted if order else ():
+        if is_offered(profile, subject):
+            run = resolve_run(registry, profile_name, subject, order[0], inputs)
+            by_run.setdefault(run, []).append(subject)
+    firsts = [
+        _undecided(registry, run, subjects, wanted, common)
+        for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0]))
+    ]
+    return [_decided(finished, first, seed, redo) for seed in order for first in firsts]
 
 
-def _planned(
+def _undecided(
     registry: Registry,
     run: RunSpec,
     subjects: list[Subject],
     wanted: Mapping[Subject, Mapping[str, None]],
     common: Set[str],
-    finished: Finished[Any],
-    redo: bool,
 ) -> PlannedRun:
-    views = _views(registry, subjects[0], common | {subject.method for subject in subjects})
-    action, reason = _decide(finished, run, views, redo)
-    if action == "train":
-        views = _with_passes_held(views, finished.find(run))
+    """The run, before a look at what is finished."""
     return PlannedRun(
         run=run,
-        views=views,
-        action=action,
-        reason=reason,
+        views=_views(registry, subjects[0], common | {subject.method for subject in subjects}),
+        action="train",
+        reason="no result yet",
         methods=tuple(dict.fromkeys(subject.method for subject in subjects)),
         tables=tuple(dict.fromkeys(table for subject in subjects for table in wanted[subject])),
         dataset=registry.datasets[run.data.dataset],
@@ -142,8 +138,17 @@ def _planned(
     )
 
 
-def _decide(finished: Finished[Any], run: RunSpec, views: tuple[ViewSpec, ...], redo: bool) -> tuple[Action, str]:
+def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
+    run = planned.run.model_copy(update={"seed": seed})
     result = finished.find(run)
+    action, reason = _decide(finished, run, result, planned.views, redo)
+    views = _with_passes_held(planned.views, result) if action == "train" else planned.views
+    return replace(planned, run=run, views=views, action=action, reason=reason)
+
+
+def _decide(
+    finished: Finished[Known], run: RunSpec, result: Known | None, views: tuple[ViewSpec, ...], redo: bool
+) -> tuple[Action, str]:
     if result is None:
         others = finished.by_recipe.get(recipe_identity(run), ())
         return "train", "other data or encoder weights than the result at hand" if others else "no result yet"

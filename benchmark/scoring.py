@@ -11,6 +11,7 @@ from benchmark.errors import UserError
 from benchmark.resampling import resampled_scores
 from benchmark.specs import DeepEnsemble, McDropout, OwnCalibrator, ViewSpec, identity
 from benchmark.store import (
+    RELIABILITY_BINS,
     DataRecord,
     Logits,
     PerLabel,
@@ -20,8 +21,6 @@ from benchmark.store import (
     ViewRecord,
     finite_or_none,
 )
-
-RELIABILITY_BINS = 60
 
 
 def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
@@ -120,18 +119,11 @@ def _resampled(
     scores = resampled_scores(probabilities, labels, predictions, view.ece_bins, view.resamples)
     ranked = [data.rarest(rank) for rank in range(1, view.rare_labels + 1)]
     return ResampledScores(
-        f1=_five_digits(scores.f1),
-        ece=_five_digits(scores.ece),
+        f1=scores.f1.tolist(),
+        ece=scores.ece.tolist(),
         rare_labels=[
-            ResampledLabel(
-                label=label, f1=_five_digits(scores.label_f1[:, label]), ece=_five_digits(scores.label_ece[:, label])
-            )
+            ResampledLabel(label=label, f1=scores.label_f1[:, label].tolist(), ece=scores.label_ece[:, label].tolist())
             for label in ranked
             if label is not None
         ],
     )
-
-
-def _five_digits(values: NDArray[np.float64]) -> list[float]:
-    """Far below the noise that they measure, and a third of the bytes."""
-    return [float(f"{value:.5g}") for value in values]

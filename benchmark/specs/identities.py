@@ -19,11 +19,11 @@ def _canonical(content: object) -> str:
 
 def identity(spec: Declared) -> str:
     """The SHA-256 of a description's canonical form, in hexadecimal."""
-    return _identity_of(spec.model_dump_json())
+    return _identity_of(spec.__pydantic_serializer__.to_json(spec))
 
 
 @lru_cache(maxsize=2**16)
-def _identity_of(text: str) -> str:
+def _identity_of(text: bytes) -> str:
     """Of any JSON text of a description; planning and reading ask for the same ones many times."""
     return hashlib.sha256(_canonical(json.loads(text)).encode()).hexdigest()
 
@@ -45,12 +45,14 @@ def recipe(run: RunSpec) -> RunSpec:
     )
 
 
-def readable_name(run: RunSpec) -> str:
-    """A file name, without ending, that a person can read and that no other run has (it ends in the identity)."""
+def readable_name(run: RunSpec, run_id: str | None = None) -> str:
+    """A file name, without ending, that a person can read and that no other run has: it ends in the identity, given by
+    who knows it already.
+    """
     terms = "+".join(term_name(term) for term in run.loss)
     noise = f"noise{run.data.corruption:g}" if run.data.corruption else "clean"
-    parts = [run.data.dataset, noise, run.encoder.encoder, run.head.kind, terms, f"seed{run.seed}", identity(run)[:12]]
-    return ".".join(parts)
+    parts = [run.data.dataset, noise, run.encoder.encoder, run.head.kind, terms, f"seed{run.seed}"]
+    return ".".join([*parts, (run_id or identity(run))[:12]])
 
 
 def sub_seed(seed: int, *purpose: str) -> int:

@@ -6,6 +6,7 @@ from benchmark.store.logits import Logits
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Damaged, Parcel
 from benchmark.store.result import (
+    RELIABILITY_BINS,
     SCHEMA_VERSION,
     CorruptionRecord,
     DataRecord,
@@ -26,6 +27,7 @@ from benchmark.store.result import (
 )
 
 __all__ = [
+    "RELIABILITY_BINS",
     "RESULTS",
     "SCHEMA_VERSION",
     "CorruptionRecord",

@@ -180,8 +180,8 @@ def _nothing_collected() -> Iterator[None]:
 
 def _read(path: Path, model: type[Kind]) -> Kind | Unusable:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_bytes()
+    except OSError as error:
         return Unusable(path, f"it cannot be read ({error})")
     try:
         result = model.model_validate_json(text)
@@ -191,7 +191,7 @@ def _read(path: Path, model: type[Kind]) -> Kind | Unusable:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         return Unusable(path, f"it does not hold what a result holds ({place + ': ' if place else ''}{first['msg']})")
-    if path.stem != readable_name(result.run):
+    if path.stem != readable_name(result.run, result.run_id):
         return Unusable(path, "its name is not the name of the run that it holds")
     return result
 

@@ -48,7 +48,7 @@ class OutlinedEnvironment(_Part):
 class Outline(_Part, ResultLike):
     """A result as planning sees it. Fields are those of ``Result``; a file may be wrong in what is passed over."""
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     run_id: str
     status: Literal["success", "failed"]
     run: RunSpec

@@ -3,49 +3,22 @@ scored.
 """
 
 import math
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.store.numbers import Draws, Numbers
 from benchmark.store.views import ResultLike
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
+RELIABILITY_BINS = 60
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0)]
-
-
-def _held(kind: str) -> PlainValidator:
-    """Holds a list of numbers as machine numbers, a quarter of the memory, once they are known to be finite and not
-    negative. They are most of a result, so they are looked at together, which is a hundred at the cost of one.
-    """
-
-    def hold(values: Sequence[float]) -> "array[float]":
-        try:
-            held = array(kind, values)
-        except (TypeError, OverflowError):
-            raise ValueError("a list of numbers is expected") from None
-        numbers = np.asarray(held)
-        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < np.inf):  # not a number is neither
-            raise ValueError("a score that is negative or not finite")
-        return held
-
-    return PlainValidator(hold)
-
-
-Numbers = Annotated[Sequence[float], _held("d"), PlainSerializer(list, list[float])]
-# Draws have five digits, which a number of 32 bits holds.
-Draws = Annotated[
-    Sequence[float],
-    _held("f"),
-    PlainSerializer(lambda values: [float(f"{value:.5g}") for value in values], list[float]),
-]
 
 
 class Record(BaseModel):
@@ -149,9 +122,7 @@ class ResampledLabel(Record):
 
 
 class ResampledScores(Record):
-    """Scores on bootstrap resamples of the rows, to five digits; the same place in two results' lists is the same
-    resample.
-    """
+    """Scores on bootstrap resamples of the rows; the same place in two results' lists is the same resample."""
 
     f1: Draws
     ece: Draws
@@ -224,7 +195,7 @@ class Failure(Record):
 class Result(Record, ResultLike):
     """A finished or failed run. A failed one has a reason and no scores, and is never taken for done."""
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     run_id: str
     status: Literal["success", "failed"]
     run: RunSpec

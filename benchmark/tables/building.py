@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 import numpy as np
@@ -28,10 +29,10 @@ _NO_ENSEMBLE = "an ensemble takes more seeds"
 
 @dataclass(frozen=True)
 class _Value:
-    """One metric of one run, scaled as printed, and the same under resampled test rows."""
+    """One metric of one run, scaled as printed, and the same, as a fraction, on resampled test rows."""
 
     value: float
-    resampled: Array | None
+    resampled: Sequence[float] | None
     run_id: str
 
 
@@ -103,7 +104,7 @@ class GridBuilder:
             decimals=request.decimals,
             better=metric.better,
             seeds=tuple(found),
-            resampled=_mean_of_parts(list(found.values())),
+            resample=partial(_mean_of_parts, list(found.values()), metric.scale),
             sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if self.seeds and not seeds else None,
         )
@@ -115,15 +116,12 @@ class GridBuilder:
             return found
         result, view = found.result, found.view
         if part.rarest is None:
-            return _Value(
-                metric.scale * view.scores[metric.score], _scaled(metric, _resampled(view, metric.score)), result.run_id
-            )
+            return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result.run_id)
         label = found.data.rarest(part.rarest)
         per_label = getattr(view.per_label, metric.score, None)
         if label is None or per_label is None:
             return "there is no such value for one label"
-        resampled = _scaled(metric, _resampled(view, metric.score, label))
-        return _Value(metric.scale * per_label[label], resampled, result.run_id)
+        return _Value(metric.scale * per_label[label], _resampled(view, metric.score, label), result.run_id)
 
 
 def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequence[float] | None:
@@ -138,16 +136,12 @@ def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequen
     return rare.f1 if score == "f1" else rare.ece
 
 
-def _scaled(metric: Metric, values: Sequence[float] | None) -> Array | None:
-    return None if values is None else metric.scale * np.array(values, dtype=np.float64)
-
-
-def _mean_of_parts(seeds: list[list[_Value]]) -> Array | None:
+def _mean_of_parts(seeds: list[list[_Value]], scale: float) -> Array | None:
     """Shape (seeds, resamples), the mean over the parts of a cell; None where any part was not resampled."""
     rows = []
     for parts in seeds:
-        resampled = [part.resampled for part in parts if part.resampled is not None]
+        resampled = [np.array(part.resampled, dtype=np.float64) for part in parts if part.resampled is not None]
         if len(resampled) < len(parts):
             return None
-        rows.append(np.mean(resampled, axis=0))
+        rows.append(np.mean([scale * draws for draws in resampled], axis=0))
     return np.array(rows) if rows else None

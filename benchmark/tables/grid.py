@@ -1,6 +1,8 @@
 """A table as cells, before it is rendered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, stdev
 from typing import Any
 
@@ -20,7 +22,7 @@ class Cell:
     decimals: int
     better: str
     seeds: tuple[int, ...] = ()  # those of the values
-    resampled: Array | None = field(default=None, compare=False, repr=False)  # (seeds, resamples), as printed
+    resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
     why_missing: str | None = None
     best: bool = False
@@ -28,6 +30,13 @@ class Cell:
     runner_up: str | None = None  # the label of the row that the lead is over
     lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
     paper: float | None = None
+
+    @cached_property
+    def resampled(self) -> Array | None:
+        """The values on resampled test rows, as printed, shape (seeds, resamples). Made when they are asked for: most
+        cells are compared with none.
+        """
+        return self.resample() if self.resample else None
 
     @property
     def mean(self) -> float | None:
