@@ -10,19 +10,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator
 
-# Of numbers of 32 bits, in order of their bits: zero, all above it, infinity and what is no number, all below zero.
-_INFINITY = 0x7F80_0000
+# In order of their bits: zero, all numbers above it, infinity, what is no number, all numbers below zero.
+_INFINITY = {"d": (np.uint64, 0x7FF0_0000_0000_0000), "f": (np.uint32, 0x7F80_0000)}
 
 
 def _held(values: Sequence[float]) -> "array[float]":
     try:
-        held = array("d", values)
+        return _looked_at(array("d", values))
     except (TypeError, OverflowError):
         raise ValueError("a list of numbers is expected") from None
-    numbers = np.asarray(held)  # all together, which is a hundred at the cost of one
-    if held and not (numbers.min() >= 0 and numbers.max() < np.inf):  # not a number is neither
-        raise ValueError("a score that is negative or not finite")
-    return held
 
 
 def _held_draws(values: Sequence[float] | str) -> "array[float]":
@@ -36,7 +32,15 @@ def _held_draws(values: Sequence[float] | str) -> "array[float]":
         raise ValueError("numbers of 32 bits in base64 are expected") from None
     if sys.byteorder == "big":
         held.byteswap()
-    if held and np.frombuffer(held, np.uint32).max() >= _INFINITY:
+    return _looked_at(held)
+
+
+def _looked_at(held: "array[float]") -> "array[float]":
+    """The numbers, once they are known to be finite and not negative: all together, which is a hundred at the cost of
+    one.
+    """
+    bits, infinity = _INFINITY[held.typecode]
+    if held and np.frombuffer(held, bits).max() >= infinity:
         raise ValueError("a score that is negative or not finite")
     return held
 
