@@ -6,7 +6,8 @@ that warms up. Prints seconds an epoch, real (not padding) tokens a second, and 
     python benchmarks/against_trainer.py --profile small --dataset banking77 --data-dir DATA --encoder-dir ENCODERS
 
 Needs ``pip install accelerate`` beside requirements.txt, which the Trainer asks for. Random weights serve as well as
-trained ones: speed does not depend on them.
+trained ones: speed does not depend on them. So ``--bert-base`` makes an encoder of that size, with the vocabulary of
+the one that is named.
 """
 
 import argparse
@@ -25,6 +26,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 VARIANTS = ("ours", "ours float32", "trainer", "trainer float32")
+BERT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 
 
 def main() -> None:
@@ -35,10 +37,14 @@ def main() -> None:
         return
     names = [name for name in VARIANTS if arguments.variants is None or name in arguments.variants]
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for repeat in range(arguments.repeats):
-        for name in names if repeat % 2 == 0 else reversed(names):
-            found[name].append(_in_a_process(name))
-            print(f"repeat {repeat + 1}, {name}: {found[name][-1]['seconds']:.2f} s", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as made:
+        more = ["--made", made] if arguments.bert_base else []
+        if arguments.bert_base:
+            _make_bert_base(arguments, Path(made))
+        for repeat in range(arguments.repeats):
+            for name in names if repeat % 2 == 0 else reversed(names):
+                found[name].append(_in_a_process(name, more))
+                print(f"repeat {repeat + 1}, {name}: {found[name][-1]['seconds']:.2f} s", file=sys.stderr)
     _print(found)
 
 
@@ -52,13 +58,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=4, help="steps an epoch")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--bert-base", action="store_true", help="random weights of BERT-base's shape")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS)
     parser.add_argument("--variant", choices=VARIANTS, help=argparse.SUPPRESS)
+    parser.add_argument("--made", type=Path, help=argparse.SUPPRESS)  # the folder of an encoder made for this
     return parser.parse_args()
 
 
-def _in_a_process(variant: str) -> dict[str, float]:
-    command = [sys.executable, __file__, *sys.argv[1:], "--variant", variant]
+def _make_bert_base(arguments: argparse.Namespace, folder: Path) -> None:
+    """Write a model folder: configuration and random weights of that shape, the tokenizer of the encoder asked for."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    source = _encoder(arguments)[1]
+    AutoModel.from_config(AutoConfig.from_pretrained(source, **BERT_BASE)).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+
+
+def _in_a_process(variant: str, more: list[str]) -> dict[str, float]:
+    command = [sys.executable, __file__, *sys.argv[1:], *more, "--variant", variant]
     call = subprocess.run(command, capture_output=True, text=True, check=False)
     if call.returncode:
         sys.exit(call.stderr)
@@ -105,10 +122,28 @@ def _measure(arguments: argparse.Namespace) -> dict[str, float]:
     return {"seconds": seconds, "tokens": float(inputs["tokens"]), "peak_bytes": float(peak)}
 
 
+def _encoder(arguments: argparse.Namespace) -> tuple[Any, Path]:
+    """The encoder that is trained, and its folder."""
+    from benchmark.encoders import find_encoder
+    from benchmark.inputs import places
+    from benchmark.registry import load_registry
+
+    registry = load_registry()
+    base = registry.profile(arguments.profile).encoders["base"]
+    name = arguments.encoder or (base[arguments.dataset] if isinstance(base, dict) else base)
+    encoder = registry.encoders[name]
+    if arguments.made:
+        return encoder.model_copy(update={"layers": None}), arguments.made
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
+    if found is None:
+        sys.exit(f"The encoder {name} is not on this machine.")
+    return encoder, found.folder
+
+
 def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
     """The run, the first rows of the data set, and the encoder's folder."""
     from benchmark.data import load_corpus
-    from benchmark.encoders import find_encoder
     from benchmark.inputs import places
     from benchmark.models import load_tokenizer, tokenise
     from benchmark.registry import Inputs, Subject, load_registry, resolve_run
@@ -116,21 +151,18 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
     registry = load_registry()
     profile = registry.profile(arguments.profile)
     run = resolve_run(registry, arguments.profile, Subject(arguments.dataset, "base", "bert"), 0, Inputs())
-    encoder = registry.encoders[arguments.encoder or run.encoder.encoder]
-    where = places(arguments.data_dir, arguments.encoder_dir)
+    encoder, folder = _encoder(arguments)
     name = profile.datasets[arguments.dataset]
-    corpus = load_corpus(name, registry.datasets[name], where.all_data_folders())
-    found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
-    if found is None:
-        sys.exit(f"The encoder {arguments.encoder or run.encoder.encoder} is not on this machine.")
+    data_folders = places(arguments.data_dir, arguments.encoder_dir).all_data_folders()
+    corpus = load_corpus(name, registry.datasets[name], data_folders)
     rows = run.optimisation.batch_size * arguments.steps
     texts, labels = corpus.train.texts[:rows], corpus.train.labels[:rows]
-    tokenizer = load_tokenizer(encoder, found.folder)
+    tokenizer = load_tokenizer(encoder, folder)
     tokenised = tokenise(tokenizer, texts, run.encoder.max_length)
     return {
         "run": run,
         "encoder": encoder,
-        "folder": found.folder,
+        "folder": folder,
         "tokenizer": tokenizer,
         "texts": texts,
         "tokenised": tokenised,
