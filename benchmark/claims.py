@@ -1,8 +1,8 @@
 """Do the paper's claims hold in the results at hand? One verdict each, with our number beside the paper's."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, get_args
 
 from benchmark.declarations import Claim, Comparison, Tolerance
 from benchmark.tables import Cell, Grid, GridBuilder, difference
@@ -20,8 +20,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim and what became of it. ``ours`` and ``paper``: the difference between the row and the nearest other one
-    in the comparison that decides, as printed; ``interval``: the 95 % interval of ours.
+    """A claim and what became of it. ``ours``: the difference between the row and the other one that decides, as
+    printed; ``interval``: its 95 % interval; ``paper``: the paper's difference to the nearest other one.
     """
 
     name: str
@@ -83,7 +83,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
     paper's nor is the paper's inside the interval. *Reproduced*: otherwise.
     """
     compared = [_compare(claim, comparison, grid) for comparison in claim.comparisons]
-    decisive = min(compared, key=lambda item: (_rank(item.outcome), item.margin))
+    decisive = min(compared, key=_strength)
     verdict, why = _verdict(claim, decisive, compared, tolerance)
     return Judgement(
         name=name,
@@ -133,9 +133,7 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     if row is None or row.mean is None or len(known) < len(others):
         return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=f"{text} ({_why([row, *others])})")
     against = [_against(claim, row, cell, f"{text} against {labels.get(key, key)}") for cell, key in known]
-    nearest = _deciding(claim, against, lambda item: item.margin)
-    outcome = nearest.outcome if claim.holds == "not_best" else min((item.outcome for item in against), key=_rank)
-    return _Compared(outcome, nearest.margin, nearest.ours, nearest.interval, _paper(claim, row, others), nearest.text)
+    return replace(_deciding(claim, against, _strength), paper=_paper(claim, row, others))
 
 
 def _against(claim: Claim, row: Cell, other: Cell, text: str) -> _Compared:
@@ -154,6 +152,10 @@ def _why(cells: list[Cell | None]) -> str:
     return reasons[0] or "no result"
 
 
+def _strength(item: _Compared) -> tuple[int, float]:
+    return _rank(item.outcome), item.margin
+
+
 def _rank(outcome: Outcome) -> int:
     return get_args(Outcome).index(outcome)
 
@@ -164,9 +166,9 @@ def _side(claim: Claim, row: Cell) -> int:
     return better if claim.holds == "best" else -better
 
 
-def _deciding(claim: Claim, items: Iterable[Item], margin: Callable[[Item], float]) -> Item:
-    """The nearest of the other rows; for "not best" the one that is furthest ahead."""
-    return max(items, key=margin) if claim.holds == "not_best" else min(items, key=margin)
+def _deciding(claim: Claim, items: Iterable[Item], strength: Callable[[Item], Any]) -> Item:
+    """The comparison that says most against the claim; for "not best", where one row ahead is enough, most for it."""
+    return max(items, key=strength) if claim.holds == "not_best" else min(items, key=strength)
 
 
 def _paper(claim: Claim, row: Cell | None, others: list[Cell | None]) -> float | None:

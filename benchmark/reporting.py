@@ -114,7 +114,8 @@ _ABOUT_RANKS = (
 )
 _RULE = (
     "The rule: the lowest ECE of the methods whose F1 is not lower than that of the first one beyond noise (paired "
-    "bootstrap over test rows and, from two seeds on, seeds; 95 %, not corrected for the number of methods)."
+    "bootstrap over test rows and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of "
+    "methods)."
 )
 
 

@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.05
-# The quantile of the normal distribution that leaves LEVEL / 2 above it.
-_QUANTILE = 1.959963984540054
-_DRAW_SEED = 20220222
 # Resampled scores are stored as numbers of 32 bits, which rounding moves by up to 1e-7 of themselves; a difference not
 # far above that is none.
 _RESOLUTION = 1e-5
@@ -39,11 +36,19 @@ def paired_difference(
     """The mean of ``first - second`` over seeds, and how sure it is, by a paired bootstrap over test rows and seeds.
 
     ``first`` and ``second`` have shape (S,), one value a seed; the resampled ones (S, B): column b holds every value on
-    the b-th resample of the same test rows, so that a difference within a column is paired. In each column the seeds
-    are resampled too: S - 1 of them are drawn with replacement, for then the spread over the draws estimates that of a
-    mean over S without bias (Rao and Wu, 1988). With one seed only the test rows vary, and how much trainings differ
-    is not in the interval. Interval and p-value are those of a normal distribution with the bootstrap's standard
-    deviation (Efron and Tibshirani, 1993, ch. 13): centred on the estimate, because the ECE of a resample is biased.
+    the b-th resample of the same test rows, so that a difference within a column is paired.
+
+    With one seed only the test rows vary: the standard error is the standard deviation over the resamples, and how much
+    trainings differ is not in it. From two seeds on it has two parts. The spread over seeds, s^2 / S, holds how much
+    trainings differ and the rows that each training gets wrong by itself. What all trainings share of the rows' noise
+    is not in it; it is the variance over resamples of the mean over seeds, less the interaction of seeds and resamples,
+    which the spread over seeds has counted. So it is the mean square of a two-way layout's parts (Searle, Casella and
+    McCulloch, 1992, ch. 4), and the degrees of freedom of their sum are Satterthwaite's (1946). Simulated, it calls 5 %
+    of equal methods different where rows make the noise, and where seeds make nearly all of it 5 % with five of them,
+    8 % with three, 12 % with two.
+
+    Interval and p-value are those of Student's t with that standard error, centred on the estimate, because the ECE of
+    a resample is biased (Efron and Tibshirani, 1993, ch. 13).
 
     Raises ValueError on shapes that do not fit.
     """
@@ -55,7 +60,7 @@ def paired_difference(
     size = max(float(np.abs(first).max()), float(np.abs(second).max()))
     if abs(estimate) <= _RESOLUTION * size:
         estimate = 0.0
-    return _from_draws(estimate, _mean_over_drawn_seeds(resampled))
+    return _student(estimate, *_variance(gaps, resampled))
 
 
 def false_discoveries_controlled(p_values: Sequence[float]) -> NDArray[Any]:
@@ -70,18 +75,27 @@ def false_discoveries_controlled(p_values: Sequence[float]) -> NDArray[Any]:
     return adjusted
 
 
-def _mean_over_drawn_seeds(resampled: NDArray[Any]) -> NDArray[Any]:
+def _variance(gaps: NDArray[Any], resampled: NDArray[Any]) -> tuple[float, float]:
+    """The variance of the mean gap, and its degrees of freedom; infinite and one where there is a single resample."""
     n_seeds, n_resamples = resampled.shape
+    if n_resamples == 1:
+        return math.inf, 1.0
+    by_resample = resampled.mean(axis=0)
+    rows = float(by_resample.var(ddof=1))
     if n_seeds == 1:
-        row: NDArray[Any] = resampled[0]
-        return row
-    drawn = np.random.default_rng(_DRAW_SEED).integers(0, n_seeds, size=(n_seeds - 1, n_resamples))
-    means: NDArray[Any] = np.take_along_axis(resampled, drawn, axis=0).mean(axis=0)
-    return means
+        return rows, n_resamples - 1.0
+    residuals = resampled - resampled.mean(axis=1, keepdims=True) - by_resample + resampled.mean()
+    interaction = float((residuals**2).sum()) / ((n_seeds - 1) * (n_resamples - 1))
+    seeds, shared = float(gaps.var(ddof=1)) / n_seeds, max(0.0, rows - interaction / n_seeds)
+    parts = seeds**2 / (n_seeds - 1) + shared**2 / (n_resamples - 1)
+    return seeds + shared, (seeds + shared) ** 2 / parts if parts else math.inf
 
 
-def _from_draws(estimate: float, draws: NDArray[Any]) -> Difference:
-    error = float(draws.std(ddof=1)) if len(draws) > 1 else float("inf")
+def _student(estimate: float, variance: float, freedom: float) -> Difference:
+    from scipy.special import stdtr, stdtrit  # slow to import, and planning compares nothing
+
+    error = math.sqrt(variance)
     certain = 1.0 if estimate == 0 else 0.0
-    p_value = certain if error == 0 else math.erfc(abs(estimate) / error / math.sqrt(2))
-    return Difference(estimate, error, estimate - _QUANTILE * error, estimate + _QUANTILE * error, p_value)
+    p_value = certain if error == 0 else 2 * float(stdtr(freedom, -abs(estimate) / error))
+    margin = float(stdtrit(freedom, 1 - LEVEL / 2)) * error if error else 0.0
+    return Difference(estimate, error, estimate - margin, estimate + margin, p_value)

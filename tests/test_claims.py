@@ -127,6 +127,22 @@ def test_the_nearest_of_the_others_is_shown() -> None:
     assert found.why == "TNEWS F1: A against C"
 
 
+def test_a_further_row_that_cannot_be_told_decides_over_a_nearer_one_that_can() -> None:
+    found = judge(
+        "x", claim("best", ["b", "c"]), grid({"a": cell(90), "b": cell(89.5), "c": cell(85, noise=9)}), TOLERANCE
+    )
+    assert found.verdict == "cannot be told"
+    assert "A against C is within noise" in found.why
+    assert found.ours == pytest.approx(5)
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+def test_one_row_ahead_beyond_noise_is_enough_for_not_best() -> None:
+    rows = {"a": cell(90), "b": cell(90.5), "c": cell(90.7, noise=5)}
+    found = judge("x", claim("not_best", ["b", "c"]), grid(rows), TOLERANCE)
+    assert (found.verdict, found.ours) == ("reproduced", pytest.approx(-0.5))
+
+
 def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
     both = claim("best").model_copy(
         update={

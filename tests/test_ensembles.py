@@ -83,20 +83,20 @@ def test_without_its_logits_an_ensemble_waits(registry: Registry, tmp_path: Path
     assert scored(registry, folder, 0, 1, 2) == (0, 1)
 
 
-def test_a_cell_counts_ensembles_not_seeds(registry: Registry, tmp_path: Path) -> None:
+def test_a_cell_of_ensembles_has_fewer_values_than_seeds_and_says_so(registry: Registry, tmp_path: Path) -> None:
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)
     scored(registry, folder, 0, 1, 2)
     tables = chosen(registry, "bert", "deep_ensemble")
-    for seeds, values, expected in (((0, 1, 2), 1, 1), ((0,), 1, 1), ((1, 2), 0, 0), ((0, 1, 2, 3), 1, 2)):
+    for seeds, values in (((0, 1, 2), 1), ((0,), 1), ((1, 2), 0), ((0, 1, 2, 3), 1)):
         finished = Finished.of(folder.read_all()[0])
         grid = GridBuilder(registry, "tiny", finished, tiny_inputs(), seeds).build(
             "more_methods", tables["more_methods"]
         )
         bert, ensemble = (grid.cell(row_key(name, "base"), "TNEWS", "f1") for name in ("bert", "deep_ensemble"))
         assert (len(bert.values), bert.expected) == (len(set(seeds) - {3}), len(seeds))
-        assert (len(ensemble.values), ensemble.expected) == (values, expected)
-        assert (ensemble.why_missing is None) == (values == expected > 0)
+        assert (len(ensemble.values), ensemble.partial) == (values, 0 < values < len(seeds))
+        assert (ensemble.why_missing is None) == (values == len(seeds))
 
 
 def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:

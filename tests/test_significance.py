@@ -82,7 +82,39 @@ def test_the_spread_over_seeds_is_not_underestimated(gaps: list[float]) -> None:
     still = np.repeat(np.array(gaps)[:, None], 20_000, axis=1)
     found = paired_difference(gaps, [0.0] * len(gaps), still, np.zeros_like(still))
     assert found.estimate == pytest.approx(np.mean(gaps))
-    assert found.standard_error == pytest.approx(stats.sem(gaps), rel=0.03)
+    assert found.standard_error == pytest.approx(stats.sem(gaps))
+    test = stats.ttest_1samp(gaps, 0.0)
+    assert found.p_value == pytest.approx(test.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval()))
+
+
+def test_rows_that_all_seeds_share_add_to_the_spread_over_seeds_and_no_others_do() -> None:
+    """Two seeds, three resamples, by hand. Seeds' gaps 1 and 3: s^2 / S = 2 / 2 = 1. Resampled gaps (0, 3, 3) and
+    (2, 3, 7): means over seeds 1, 3, 5, variance 4; means over resamples 2 and 4, so residuals of the first row are
+    (0, 1, -1), of the second their opposites: sum of squares 4, two degrees, interaction 2, less by 2 / 2. Shared
+    4 - 1 = 3; variance 4; degrees 16 / (1 / 1 + 9 / 2).
+    """
+    found = paired_difference([1, 3], [0, 0], [[0, 3, 3], [2, 3, 7]], np.zeros((2, 3)))
+    assert found.standard_error == pytest.approx(2)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(1, 16 / 5.5))
+
+
+@pytest.mark.parametrize("seed_deviation", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("n_seeds", [2, 3, 5])
+def test_equal_methods_are_told_apart_as_often_as_the_level_says(n_seeds: int, seed_deviation: float) -> None:
+    """300 pairs of equal methods: rows that all trainings find hard, rows that one does, trainings that differ."""
+    generator = np.random.default_rng(n_seeds)
+    n_rows, n_resamples, n_pairs = 200, 100, 300
+    drawn = generator.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=n_resamples) / n_rows
+    told_apart = 0
+    for _ in range(n_pairs):
+        shared = generator.normal(size=(1, n_rows)) / 4
+        rows = shared + generator.normal(size=(n_seeds, n_rows)) / 4
+        rows = rows + seed_deviation * generator.normal(size=(n_seeds, 1))
+        still = np.zeros((n_seeds, n_resamples))
+        found = paired_difference(rows.mean(axis=1), np.zeros(n_seeds), rows @ drawn.T, still)
+        told_apart += not found.within_noise
+    assert 0.01 <= told_apart / n_pairs <= {2: 0.15, 3: 0.11, 5: 0.10}[n_seeds]
 
 
 def test_no_difference_at_all_is_noise_and_a_constant_one_is_not() -> None:

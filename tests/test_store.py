@@ -81,6 +81,12 @@ DAMAGE = {
     "no number for a score": lambda text: text.replace('"accuracy": ', '"accuracy": "much", "was": ', 1),
     "a negative draw": lambda text: with_draws(text, "AAAAvw=="),  # -0.5
     "a draw that is not a number": lambda text: with_draws(text, "AADAfw=="),
+    "a draw too few": lambda text: with_draws(text, "AAAAPw=="),  # 0.5
+    "a bin too few": lambda text: re.sub(r'("reliability": \{"count": \[)\d+, ', r"\1", text, count=1),
+    "a label's score too many": lambda text: text.replace(
+        '"per_label": {"precision": [', '"per_label": {"precision": [0.5, ', 1
+    ),
+    "a label's count too many": lambda text: text.replace('"train_label_counts": [', '"train_label_counts": [7, '),
     "half a draw": lambda text: with_draws(text, "AAA="),
     "a word for draws": lambda text: with_draws(text, "much!"),
     "nothing among the labels' scores": lambda text: text.replace('"recall": [', '"recall": [null, '),
@@ -100,6 +106,10 @@ PASSED_OVER = {
     "not a number",
     "a negative draw",
     "a draw that is not a number",
+    "a draw too few",
+    "a bin too few",
+    "a label's score too many",
+    "a label's count too many",
     "half a draw",
     "a word for draws",
     "nothing among the labels' scores",

@@ -207,6 +207,19 @@ def test_a_lead_within_noise_is_marked() -> None:
     assert r"\textbf{80.00}$^{\circ}$" in to_latex(made)
 
 
+@pytest.mark.parametrize(("better", "sign"), [("higher", 1), ("lower", -1)])
+def test_a_best_value_that_is_behind_at_the_shared_seeds_has_no_lead_beyond_noise(better: str, sign: int) -> None:
+    """A has seed 0 alone, 91; B, the second, has 92 there and less at others: over its own seeds B comes after A."""
+    still = np.zeros((1, 300))
+    ahead = Cell((sign * 91.0,), 3, 2, better, seeds=(0,), resample=lambda: sign * 91 + still)
+    values = sign * np.array([92.0, 89.0, 89.0])
+    behind = Cell(tuple(values), 3, 2, better, seeds=(0, 1, 2), resample=lambda: values[:, None] + still)
+    ((first, _),) = mark_best([[GridRow("A", "a", (ahead,)), GridRow("B", "b", (behind,))]], per_group=False)
+    assert first.cells[0].best
+    assert first.cells[0].lead.estimate == pytest.approx(-sign)
+    assert first.cells[0].lead_within_noise
+
+
 def test_seeds_are_paired_by_number(registry: Registry) -> None:
     first = grid(registry, seeds_of(registry, {0: 0.80, 1: 0.90}), "main", seeds=(0, 1, 2)).cell("bert", "TNEWS", "f1")
     second = grid(registry, seeds_of(registry, {1: 0.85, 2: 0.10}), "main", seeds=(0, 1, 2)).cell("bert", "TNEWS", "f1")

@@ -11,7 +11,10 @@ from benchmark.registry.candidates import MOST_CANDIDATES, candidates, known_set
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
-from benchmark.specs import Head, LinearHead, MixupTerm
+from benchmark.specs import Head, LinearHead, LossTerm, MixupTerm, joins_at_once, term_name
+
+# A table's file bears its name, in a folder that has these, too, and "search_NAME" of every search.
+_OTHER_FILES = ("claims", "ranking", "recommendation", "report", "scores", "tables")
 
 # File name without ending and path of keys, to ``file:line: key``.
 Place = Callable[[str, tuple[Key, ...]], str]
@@ -58,8 +61,21 @@ def _check_methods(registry: Registry, check: References) -> None:
             known = check.named("methods", (*at, "loss", index), loss, parts.losses, "loss")
             if known and isinstance(parts.losses[loss], MixupTerm) and method.head in parts.heads:
                 _check_mixing_head(parts.heads[method.head], check, (*at, "head"))
+        if parts.losses.keys() >= set(method.loss):
+            _check_terms([parts.losses[loss] for loss in method.loss], check, (*at, "loss"))
         if method.posthoc is not None:
             check.named("methods", (*at, "posthoc"), method.posthoc, parts.calibrators, "calibrator")
+
+
+def _check_terms(terms: list[LossTerm], check: References, at: tuple[Key, ...]) -> None:
+    """A run learns something from its first step on, and its terms can be told apart in its record."""
+    if not any(joins_at_once(term) for term in terms):
+        check.note("methods", at, "none of these terms is there from the first step on; add one that is: cross_entropy")
+    names = [term_name(term) for term in terms]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        check.note(
+            "methods", at, f"two of these terms are of the kind {name}, and a result records one of each; keep one"
+        )
 
 
 def _check_mixing_head(head: Head, check: References, at: tuple[Key, ...]) -> None:
@@ -71,6 +87,10 @@ def _check_mixing_head(head: Head, check: References, at: tuple[Key, ...]) -> No
 def _check_tables(registry: Registry, check: References) -> None:
     roles = {role for profile in registry.profiles.values() for role in profile.encoders}
     for name, table in registry.tables.items():
+        if name in _OTHER_FILES or name.startswith("search_"):
+            check.note(
+                "tables", ("tables", name), f"{name} is the name of another file beside the tables; choose another"
+            )
         for group, rows in enumerate(table.rows):
             for index, row in enumerate(rows):
                 at = ("tables", name, "rows", group, index)

@@ -57,9 +57,9 @@ _HEAD = ["Claim", "Verdict", "Ours", "Paper", "Decided by"]
 def _lead(judgements: Sequence[Judgement], note: str) -> str:
     return (
         f"{claims_summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the "
-        "claim is about and the nearest other one (of several comparisons, in the one that decides), with the 95 % "
-        "interval of a paired bootstrap over test rows and, from two seeds on, seeds; not corrected for the number of "
-        "claims."
+        "claim is about and the other one that decides (the nearest of those that come out alike), with the 95 % "
+        "interval of a paired bootstrap over test rows and, from two seeds on, the spread over seeds; not corrected "
+        "for the number of claims."
     )
 
 

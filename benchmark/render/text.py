@@ -65,7 +65,7 @@ def notes(grid: Grid) -> list[str]:
     parts.append("Best as printed in bold.")
     n_leads = sum(cell.lead is not None for cell in grid.cells)
     if any(cell.lead_within_noise for cell in grid.cells):
-        varied = "test rows and seeds" if len(grid.seeds) > 1 else "test rows"
+        varied = "test rows and the spread over seeds" if len(grid.seeds) > 1 else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {n_leads} lead{'s' if n_leads > 1 else ''} tested here: F1 and ECE, ties left out)."

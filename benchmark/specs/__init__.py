@@ -64,6 +64,7 @@ from benchmark.specs.training import (
     StartByEntropy,
     StartByEpoch,
     UncertaintyTerm,
+    joins_at_once,
 )
 
 __all__ = [
@@ -115,6 +116,7 @@ __all__ = [
     "ViewSpec",
     "canonical",
     "identity",
+    "joins_at_once",
     "readable_name",
     "recipe",
     "recipe_identity",

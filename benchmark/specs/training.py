@@ -198,6 +198,13 @@ LossTerm = Annotated[
 ]
 
 
+def joins_at_once(term: LossTerm) -> bool:
+    """Whether the term is there from the first step on."""
+    if isinstance(term, UncertaintyTerm):
+        return isinstance(term.start, StartByEpoch) and term.start.after_epochs == 0
+    return not isinstance(term, PoscalTerm)
+
+
 class Optimisation(Declared):
     """AdamW with a linear warm-up (a share of all steps) and a linear or no decay."""
 

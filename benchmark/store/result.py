@@ -101,15 +101,23 @@ class PerLabel(Record):
     support: list[Whole]
     ece: Numbers
 
+    @property
+    def n_labels(self) -> set[int]:
+        """Of how many labels there is a value; one number where all is right."""
+        return {len(values) for values in (self.precision, self.recall, self.f1, self.support, self.ece)}
+
+
+_of_all_bins = Field(min_length=RELIABILITY_BINS, max_length=RELIABILITY_BINS)
+
 
 class Reliability(Record):
     """Sixty equal bins of the predicted label's confidence, which add up to any number of bins that divides 60; an
     empty bin has neither mean.
     """
 
-    count: list[Whole]
-    confidence: list[NotNegative | None]
-    accuracy: list[NotNegative | None]
+    count: Annotated[list[Whole], _of_all_bins]
+    confidence: Annotated[list[NotNegative | None], _of_all_bins]
+    accuracy: Annotated[list[NotNegative | None], _of_all_bins]
     wrong_above_90: Annotated[float, Field(ge=0, le=1)] | None  # share of wrong rows among those with confidence > 0.9
 
 
@@ -127,6 +135,17 @@ class ResampledScores(Record):
     f1: Draws
     ece: Draws
     rare_labels: list[ResampledLabel]  # the rarest first
+
+    @model_validator(mode="after")
+    def _all_on_the_same(self) -> "ResampledScores":
+        lengths = {len(self.f1), len(self.ece)}
+        if len(lengths.union(*((len(rare.f1), len(rare.ece)) for rare in self.rare_labels))) > 1:
+            raise ValueError("not all scores are on the same resamples")
+        return self
+
+    @property
+    def n_resamples(self) -> int:
+        return len(self.f1)
 
 
 class Member(Record):
@@ -153,9 +172,11 @@ class ViewRecord(Record):
     resampled: ResampledScores | None
 
     @model_validator(mode="after")
-    def _identity_matches(self) -> "ViewRecord":
+    def _consistent(self) -> "ViewRecord":
         if self.view_id != identity(self.view):
             raise ValueError("view_id is not the identity of the view")
+        if (self.resampled.n_resamples if self.resampled else 0) != self.view.resamples:
+            raise ValueError("there are other scores on resamples than the view asks for")
         return self
 
 
@@ -210,6 +231,11 @@ class Result(Record, ResultLike):
     @model_validator(mode="after")
     def _consistent(self) -> "Result":
         self.check()
+        n_labels = len(self.data.label_names) if self.data else 0
+        if self.data and len(self.data.train_label_counts) != n_labels:
+            raise ValueError("there is not one count of training rows for each label")
+        if any(view.per_label.n_labels != {n_labels} for view in self.views):
+            raise ValueError("there is not one score for each label")
         return self
 
     def view(self, spec: ViewSpec) -> ViewRecord | None:

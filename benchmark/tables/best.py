@@ -26,7 +26,7 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
             winners, runner_up = _best_rows(pool, column)
             best |= {(id(row), column) for row in winners}
             if len(winners) == 1 and runner_up is not None:
-                lead = difference(winners[0].cells[column], runner_up.cells[column])
+                lead = _lead(winners[0].cells[column], runner_up.cells[column])
                 if lead is not None:
                     leads[id(winners[0]), column] = lead
                     runners_up[id(winners[0]), column] = runner_up.label
@@ -50,6 +50,16 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
         )
         for group in rows
     )
+
+
+def _lead(winner: Cell, runner_up: Cell) -> Difference | None:
+    """The difference over the seeds that both have. Where there the winner is not ahead, its other seeds made it the
+    best, and nothing tells the two apart.
+    """
+    lead = difference(winner, runner_up)
+    if lead is None or (lead.estimate > 0) == (winner.better == "higher"):
+        return lead
+    return replace(lead, p_value=1.0)
 
 
 def _best_rows(pool: list[GridRow], column: int) -> tuple[list[GridRow], GridRow | None]:

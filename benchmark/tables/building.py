@@ -24,7 +24,7 @@ from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
 
-_NO_ENSEMBLE = "an ensemble takes more seeds"
+_NO_ENSEMBLE = "an ensemble takes several seeds for one value"
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class GridBuilder:
                 found[seed] = [value for value in values if isinstance(value, _Value)]
         return Cell(
             values=tuple(fmean(part.value for part in parts) for parts in found.values()),
-            expected=len(seeds),
+            expected=len(self.seeds),
             decimals=request.decimals,
             better=metric.better,
             seeds=tuple(found),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
             sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
-            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if self.seeds and not seeds else None,
+            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
