@@ -71,9 +71,10 @@ def avuc_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tens
 def poscal_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
     """Mean over the batch of KL(p || q), q looked up per sample and label in ``posterior_table`` of shape (bins, K).
 
-    ``posterior_table[b, k]`` is the share of label k among the training samples whose probability of k fell in bin b
-    (bins (a, b], as in ``metrics``); NaN where no probability fell, and there the table says nothing: the term is 0
-    and has no gradient. No gradient runs through q. q is held at or above 1e-8. Source: Jung et al., 2020 (PosCal).
+    ``posterior_table[b, k]`` is the share of label k among the training samples whose probability of k fell in bin
+    b (bins (a, b], see ``probability_bins``); NaN where no probability fell, and there the table says nothing: the
+    term is 0 and has no gradient. No gradient runs through q. q is held at or above 1e-8. Source: Jung et al., 2020
+    (PosCal).
     """
     log_p = functional.log_softmax(logits.float(), dim=1)
     p = log_p.exp()
@@ -118,8 +119,8 @@ def mmce_loss(logits: Tensor, labels: Tensor, width: float) -> Tensor:
     """Maximum mean calibration error of the batch: the root of the mean over all pairs i, j of
     (a_i - c_i) (a_j - c_j) exp(-|c_i - c_j| / width), a being 1 where the prediction is right, c the confidence.
 
-    No gradient runs through a. Held at or above 1e-8, for the root has no slope at 0. Source: Kumar et al., 2018
-    (eq. 3, the Laplacian kernel of their experiments).
+    No gradient runs through a. The mean is held at or above 1e-8, so the term at or above 1e-4: the root has no slope
+    at 0. Source: Kumar et al., 2018 (eq. 3, the Laplacian kernel of their experiments).
     """
     confidence, predictions = functional.softmax(logits.float(), dim=1).max(dim=1)
     gap = (predictions == labels).float() - confidence
@@ -128,7 +129,10 @@ def mmce_loss(logits: Tensor, labels: Tensor, width: float) -> Tensor:
 
 
 def probability_bins(probabilities: Tensor, n_bins: int) -> Tensor:
-    """The bin in [0, n_bins) of each probability, for equal bins (a, b] whose first is closed on the left."""
+    """The bin in [0, n_bins) of each probability, for equal bins (a, b] whose first is closed on the left.
+
+    In float32, so a probability within rounding of an edge may fall on either side; ``metrics`` decides it exactly.
+    """
     return (probabilities * n_bins).ceil().long().sub_(1).clamp_(0, n_bins - 1)
 
 

@@ -18,7 +18,7 @@ from benchmark.specs import (
 )
 
 SPECS: dict[str, Calibrator] = {
-    "vector": VectorScaling(kind="vector"),
+    "vector": VectorScaling(kind="vector", least_gain=1e-9),
     "dirichlet": DirichletCalibration(kind="dirichlet", off_diagonal=10.0, intercept=1.0),
     "beta": BetaCalibration(kind="beta"),
     "isotonic": IsotonicRegression(kind="isotonic"),
@@ -42,10 +42,22 @@ def miscalibrated(n: int = 6000, k: int = 4, seed: int = 0) -> tuple[np.ndarray,
 
 def test_vector_scaling_finds_the_factors_that_made_the_labels() -> None:
     logits, labels, true = miscalibrated(60_000)
-    factor, offset = fit_vector_scaling(logits, labels)
+    factor, offset = fit_vector_scaling(logits, labels, 1e-9)
     assert factor == pytest.approx([0.4, 0.6, 0.8, 1.0], abs=0.03)
     assert offset - offset[0] == pytest.approx([0, 0.3, 0.6, 0.9], abs=0.05)
     assert np.abs(softmax(factor * logits + offset) - true).mean() < 0.01
+
+
+def test_vector_scaling_ends_at_the_optimum_where_rows_are_few() -> None:
+    """Three rows a label: the validation likelihood of 1e-9 is that of 1e-12; one of 1e-3 ends before it."""
+    logits, labels, _ = miscalibrated(60, k=20)
+
+    def likelihood(least_gain: float) -> float:
+        factor, offset = fit_vector_scaling(logits, labels, least_gain)
+        return negative_log_likelihood(softmax(factor * logits + offset), labels)
+
+    assert likelihood(1e-9) == pytest.approx(likelihood(1e-12), abs=1e-4)
+    assert likelihood(1e-3) > likelihood(1e-9) + 1e-4
 
 
 def test_dirichlet_calibration_finds_the_matrix_that_made_the_labels() -> None:

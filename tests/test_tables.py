@@ -150,6 +150,14 @@ def test_partial_seeds_are_marked_with_their_number(registry: Registry) -> None:
     assert "(n=2)" in to_latex(made)
 
 
+def test_a_table_of_trainings_in_two_precisions_says_so(registry: Registry) -> None:
+    first, second = seeds_of(registry, {0: 0.80, 1: 0.84})
+    other = second.model_copy(update={"training": second.training.model_copy(update={"precision": "bfloat16"})})
+    sentence = "Trained in bfloat16 and float32, which are not told apart here."
+    assert sentence in to_markdown(grid(registry, [first, other], "main", seeds=(0, 1)))
+    assert sentence not in to_markdown(grid(registry, [first, second], "main", seeds=(0, 1)))
+
+
 def cells(values: list[float | None], better: str) -> list[Cell]:
     return [Cell(() if value is None else (value,), 1, 2, better) for value in values]
 

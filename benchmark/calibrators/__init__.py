@@ -64,7 +64,7 @@ def fit(spec: PostHoc, logits: ArrayLike, labels: ArrayLike) -> Fitted:
         bounded = at_bound(temperature, spec.lowest, spec.highest)
         return Fitted(lambda scores: softmax(scores / temperature), temperature, bounded)
     if isinstance(spec, VectorScaling):
-        factor, offset = fit_vector_scaling(logits, labels)
+        factor, offset = fit_vector_scaling(logits, labels, spec.least_gain)
         return Fitted(lambda scores: softmax(factor * scores + offset))
     if isinstance(spec, DirichletCalibration):
         matrix, shift = fit_dirichlet(logits, labels, spec.off_diagonal, spec.intercept)

@@ -8,15 +8,17 @@ from numpy.typing import ArrayLike
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
-_LEAST_GAIN = 1e-7  # of an iteration, relative: below it the likelihood of new rows does not change
+_LEAST_GAIN = 1e-7  # of an iteration, relative: enough where a penalty holds the parameters
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
 
-def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike) -> tuple[Array, Array]:
+def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike, least_gain: float) -> tuple[Array, Array]:
     """Factors and offsets (K,) each that minimise the negative log-likelihood of softmax(factor * logits + offset).
 
-    ``logits`` (N, K) and ``labels`` (N,) are those of *validation* samples. Convex; started from the identity. The
-    arg max, and so the prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo et al., 2017.
+    ``logits`` (N, K) and ``labels`` (N,) are those of *validation* samples. Convex; started from the identity, ended by
+    an iteration that gains less than ``least_gain``, relative, or after 1,000. With few rows a label the likelihood
+    grows far out, where that of other rows falls: where the fit ends is part of the method. The arg max, and so the
+    prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo et al., 2017.
     """
     logits, labels = checked(logits, labels)
     n_labels = logits.shape[1]
@@ -25,7 +27,7 @@ def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike) -> tuple[Array, Arr
         value, error = _likelihood(logits * parameters[:n_labels] + parameters[n_labels:], labels)
         return value, np.concatenate([(error * logits).sum(axis=0), error.sum(axis=0)])
 
-    found = _minimise(value_and_slope, np.concatenate([np.ones(n_labels), np.zeros(n_labels)]))
+    found = _minimise(value_and_slope, np.concatenate([np.ones(n_labels), np.zeros(n_labels)]), least_gain)
     return found[:n_labels], found[n_labels:]
 
 
@@ -49,7 +51,7 @@ def fit_dirichlet(logits: ArrayLike, labels: ArrayLike, off_diagonal: float, int
         slope = error.T @ log_p + 2 * off_diagonal * matrix * outside / n_outside
         return value, np.concatenate([slope.ravel(), error.sum(axis=0) + 2 * intercept * offset / n_labels])
 
-    found = _minimise(value_and_slope, np.concatenate([np.eye(n_labels).ravel(), np.zeros(n_labels)]))
+    found = _minimise(value_and_slope, np.concatenate([np.eye(n_labels).ravel(), np.zeros(n_labels)]), _LEAST_GAIN)
     return found[:-n_labels].reshape(n_labels, n_labels), found[-n_labels:]
 
 
@@ -68,11 +70,11 @@ def _likelihood(scores: Array, labels: Array) -> tuple[float, Array]:
     return float(-log_p[rows, labels].mean()), error / len(labels)
 
 
-def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Array, least_gain: float) -> Array:
     from scipy.optimize import minimize  # slow to import, and planning fits nothing
 
     found = minimize(
-        value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS, "ftol": _LEAST_GAIN}
+        value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS, "ftol": least_gain}
     )
     result: Array = found.x
     return result

@@ -10,12 +10,12 @@ from benchmark.pseudo_words import pseudo_words
 def generate(name: str, source: GeneratedSource) -> Corpus:
     """A corpus drawn from a simple topic model, the same for the same settings.
 
-    Each label has ``keywords_per_label`` words of its own. A text has ``words_per_text`` (from, to) words; each is a
-    keyword of its topic with probability ``keyword_share``, of the topic's neighbour (the next label) with
-    ``neighbour_share``, else any word of the vocabulary. Its topic is its label, but for a share ``confusion`` of the
-    texts, whose topic is another label: no model can do better than that allows, and one that learns those texts by
-    heart grows over-confident. Training rows are shared out by ``label_shares`` (equal if not said); the other splits
-    draw labels from the same shares.
+    ``keywords_per_label`` words are drawn for each label, so that some labels share one. A text has
+    ``words_per_text`` (from, to) words; each is a keyword of its topic with probability ``keyword_share``, of the
+    topic's neighbour (the next label) with ``neighbour_share``, else any word of the vocabulary. Its topic is its
+    label, but for a share ``confusion`` of the texts, whose topic is another label: no model can do better than
+    that allows, and one that learns those texts by heart grows over-confident. Training rows are shared out by
+    ``label_shares`` (equal if not said); the other splits draw labels from the same shares.
     """
     words = pseudo_words(source.vocabulary)
     generator = np.random.default_rng(source.seed)

@@ -63,6 +63,8 @@ def notes(grid: Grid) -> list[str]:
     if grid.seeds:
         parts.append(seeds_in_words(grid.seeds, f"Mean {PLUS_MINUS} sample standard deviation over"))
     parts.append("Best as printed in bold.")
+    if len(grid.precisions) > 1:
+        parts.append(f"Trained in {' and '.join(grid.precisions)}, which are not told apart here.")
     n_leads = sum(cell.lead is not None for cell in grid.cells)
     if any(cell.lead_within_noise for cell in grid.cells):
         varied = "test rows and the spread over seeds" if len(grid.seeds) > 1 else "test rows"

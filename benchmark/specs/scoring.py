@@ -19,9 +19,12 @@ class TemperatureScaling(Declared):
 
 
 class VectorScaling(Declared):
-    """A factor and an offset for each label's logit, fitted by likelihood on the validation logits."""
+    """A factor and an offset for each label's logit, fitted by likelihood on the validation logits, until an iteration
+    gains less than ``least_gain``, relative.
+    """
 
     kind: Literal["vector"]
+    least_gain: Positive
 
 
 class DirichletCalibration(Declared):

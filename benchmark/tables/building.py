@@ -52,6 +52,8 @@ class GridBuilder:
         is.
         """
         groups = [[self._row(name, table, row) for row in group] for group in table.rows]
+        runs = {run_id for group in groups for row in group for cell in row.cells for run_id in cell.sources}
+        trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
         return Grid(
             name=name,
             number=table.number,
@@ -67,6 +69,7 @@ class GridBuilder:
                 for column in table.columns
             ),
             groups=mark_best(groups, per_group=table.best_in == "row_group"),
+            precisions=tuple(sorted({training.precision for training in trainings if training})),
         )
 
     def _row(self, name: str, table: Table, row: TableRow) -> GridRow:

@@ -92,6 +92,7 @@ class Grid:
     seeds: tuple[int, ...]
     columns: tuple[GridColumn, ...]
     groups: tuple[tuple[GridRow, ...], ...]
+    precisions: tuple[str, ...] = ()  # of the trainings behind the cells
 
     @property
     def cells(self) -> list[Cell]:
