@@ -22,8 +22,12 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     profile = registry.profile(profile_name)
     every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
     tables = select_tables(registry, profile_name, every)
-    plan = _plan(registry, profile_name, known[profile_name], every)
     methods = registry.methods.methods
+
+    def counts(methods: list[str] | None = None, *, of: list[str]) -> tuple[int, int]:
+        """Each table and method is planned by itself: what only another one asks of a run does not count."""
+        return _counts(_plan(registry, profile_name, known[profile_name], of, methods))
+
     sections = [
         _section(
             "Profiles (--profile)",
@@ -34,7 +38,7 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
             f"Tables of profile {profile_name} (--table)",
             ("name", "number", "done", "of", "what"),
             [
-                (name, table.number, *_counts(_of_table(plan, name)), _by_name(table) + table.caption)
+                (name, table.number, *counts(of=[name]), _by_name(table) + table.caption)
                 for name, table in tables.items()
             ],
         ),
@@ -42,12 +46,12 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
             "Methods (--methods)",
             ("name", "label", "done", "of", "composition"),
             [
-                (name, method.label, *_counts(run for run in plan if name in run.methods), _composition(method))
+                (name, method.label, *counts([name], of=every), _composition(method))
                 for name, method in methods.items()
                 if name in _methods(tables)
             ],
         ),
-        *_inputs(registry, profile, plan),
+        *_inputs(registry, profile, plans[profile_name]),
         *_searches(registry, profile_name, known[profile_name]),
     ]
     return "\n\n".join(sections)
@@ -94,9 +98,13 @@ def _searches(registry: Registry, profile_name: str, finished: Finished[Outline]
 
 
 def _plan(
-    registry: Registry, name: str, finished: Finished[Outline], names: Sequence[str] = ("all",)
+    registry: Registry,
+    name: str,
+    finished: Finished[Outline],
+    names: Sequence[str] = ("all",),
+    methods: list[str] | None = None,
 ) -> list[PlannedRun]:
-    tables = select_tables(registry, name, list(names))
+    tables = select_tables(registry, name, list(names), methods=methods)
     return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
 
 
@@ -104,10 +112,6 @@ def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:
     """Trainings done, and all."""
     runs = list(plan)
     return sum(run.action != "train" for run in runs), len(runs)
-
-
-def _of_table(plan: Sequence[PlannedRun], name: str) -> list[PlannedRun]:
-    return [run for run in plan if name in run.tables]
 
 
 def _by_name(table: Table) -> str:

@@ -38,6 +38,7 @@ class PlannedRun:
     tables: tuple[str, ...]
     dataset: Dataset
     encoder: Encoder
+    asked: tuple[ViewSpec, ...] = ()  # those of the views that the tables given ask for
     settings: str = ""  # in words, where a search varies some
 
     @property
@@ -88,23 +89,23 @@ def make_plan(
 ) -> list[PlannedRun]:
     """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
 
-    ``redo`` trains finished runs again. Views are those that any table of the registry asks of a run, optional ones
-    left out, and the tables given: a view costs little beside a training, and the next table then finds it. Passes with
+    ``redo`` trains finished runs again. Views are those that any table asks of a run that the profile has a part of,
+    optional ones left out, and the tables given: a view costs little beside a training, and the next table then finds
+    it. But only what the tables given ask for is a reason to train again a run whose logits are gone. Passes with
     dropout, which only a training makes, are asked for by the tables given alone; what a run has of them it keeps.
     """
     wanted: dict[Subject, dict[str, None]] = {}
     for name, table in tables.items():
         for subject in table_subjects(registry, table):
             wanted.setdefault(subject, {})[name] = None
+    profile = registry.profile(profile_name)
     common = {
-        row.method
+        subject.method
         for table in registry.tables.values()
         if not table.optional
-        for group in table.rows
-        for row in group
-        if not isinstance(calibrator_of(registry, row.method), McDropout)
+        for subject in table_subjects(registry, table)
+        if is_offered(profile, subject) and not isinstance(calibrator_of(registry, subject.method), McDropout)
     }
-    profile = registry.profile(profile_name)
     by_run: dict[RunSpec, list[Subject]] = {}  # of the first seed: those of another seed differ in nothing else
     order = list(dict.fromkeys(seeds))
     for subject in wanted if order else ():
@@ -126,9 +127,11 @@ def _undecided(
     common: Set[str],
 ) -> PlannedRun:
     """The run, before a look at what is finished."""
+    asked = {subject.method for subject in subjects}
     return PlannedRun(
         run=run,
-        views=_views(registry, subjects[0], common | {subject.method for subject in subjects}),
+        views=_views(registry, subjects[0], common | asked),
+        asked=_views(registry, subjects[0], asked),
         action="train",
         reason="no result yet",
         methods=tuple(dict.fromkeys(subject.method for subject in subjects)),
@@ -141,13 +144,18 @@ def _undecided(
 def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
     run = planned.run.model_copy(update={"seed": seed})
     result = finished.find(run)
-    action, reason = _decide(finished, run, result, planned.views, redo)
+    action, reason = _decide(finished, run, result, planned.views, planned.asked, redo)
     views = _with_passes_held(planned.views, result) if action == "train" else planned.views
     return replace(planned, run=run, views=views, action=action, reason=reason)
 
 
 def _decide(
-    finished: Finished[Known], run: RunSpec, result: Known | None, views: tuple[ViewSpec, ...], redo: bool
+    finished: Finished[Known],
+    run: RunSpec,
+    result: Known | None,
+    views: tuple[ViewSpec, ...],
+    asked: tuple[ViewSpec, ...],
+    redo: bool,
 ) -> tuple[Action, str]:
     if result is None:
         others = finished.by_recipe.get(recipe_identity(run), ())
@@ -156,12 +164,13 @@ def _decide(
         return "train", "asked to do it again"
     if result.status == "failed":
         return "train", f"failed before ({result.failure.kind if result.failure else 'unknown'})"
-    missing = result.unscored(views)
+    has_logits = result.run_id in finished.with_logits
+    missing = result.unscored(views if has_logits else asked)
     if not missing:
         return "skip", "done"
     if len(result.scorable(missing)) < len(missing):
         return "train", "passes with dropout are asked for, which only a training makes"
-    if result.run_id in finished.with_logits:
+    if has_logits:
         return "score", f"{len(missing)} of {len(views)} views not scored yet"
     return "train", "another scoring is asked for, and its logits are not here"
 

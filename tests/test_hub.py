@@ -140,6 +140,14 @@ def test_the_guard_does_guard(tmp_path: Path) -> None:
     assert "127.0.0.1" in (tmp_path / "network.log").read_text()
 
 
+def test_own_data_of_a_hub_that_cannot_be_reached_are_one_sentence(experiments: Path, tmp_path: Path) -> None:
+    arguments = ["--data", "owner/name", "--dry-run", "--experiments", experiments, "--results-dir", tmp_path]
+    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "BENCHMARK_CACHE_DIR": str(tmp_path)}
+    call = run_module("run", *arguments, env=environment)
+    assert call.returncode == 2
+    assert call.stderr.strip().endswith("the hub has no such data set or cannot be reached (ConnectError).")
+
+
 def test_an_unknown_model_and_a_silent_hub_are_named(hub: Hub, experiments: Path, tmp_path: Path) -> None:
     encoders = yaml.safe_load((experiments / "encoders.yaml").read_text())
     encoders["encoders"]["tiny_base"]["source"]["id"] = "org/other"

@@ -102,6 +102,26 @@ def test_another_bin_count_scores_again_and_trains_nothing(registry: Registry) -
     assert "logits are not here" in without.reason
 
 
+def test_what_only_another_table_asks_for_is_scored_where_it_can_be_and_never_a_reason_to_train(
+    registry: Registry,
+) -> None:
+    """A table that no longer is optional asks for five calibrators more; it is not the one that is run."""
+    done = complete(registry)
+    wanted = registry.tables["more_methods"].model_copy(update={"optional": False})
+    more = replace(registry, tables=registry.tables | {"more_methods": wanted})
+    assert (decide(more, done).action, decide(more, done).reason) == ("skip", "done")
+    assert decide(more, done, with_logits=True).action == "score"
+
+
+def test_a_table_on_data_that_the_profile_lacks_asks_for_nothing(registry: Registry) -> None:
+    done = complete(registry)
+    columns = [column.model_copy(update={"dataset": "mine"}) for column in registry.tables["more_methods"].columns]
+    mine = registry.tables["more_methods"].model_copy(update={"optional": False, "columns": tuple(columns)})
+    more = replace(registry, tables=registry.tables | {"mine": mine})
+    assert decide(more, done, with_logits=True).action == "skip"
+    assert decide(more).views == decide(registry).views
+
+
 def test_other_data_train_again(registry: Registry) -> None:
     only = decide(registry, complete(registry), inputs=tiny_inputs({"tnews": "f" * 64}))
     assert (only.action, only.reason) == ("train", "other data or encoder weights than the result at hand")

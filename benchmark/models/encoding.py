@@ -161,8 +161,9 @@ def tokenise(tokenizer: Any, texts: tuple[str, ...], max_length: int) -> Tokenis
     unknown = float((tokens == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0
     if unknown > _MOST_UNKNOWN:
         raise UserError(
-            f"{unknown:.0%} of all tokens are unknown to the tokenizer {type(tokenizer).__name__}; if it is not the "
-            'encoder\'s own, name that one by "tokenizer_class" in experiments/encoders.yaml.'
+            f"{unknown:.0%} of all tokens are unknown to the tokenizer {type(tokenizer).__name__}. A tiny encoder that "
+            "is built here knows the words of generated texts alone: take a pretrained one. If a pretrained one's own "
+            'tokenizer is another, name it by "tokenizer_class" in experiments/encoders.yaml.'
         )
     types = None
     if "token_type_ids" in encoded:
