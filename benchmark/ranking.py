@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmark.declarations import Table, TableColumn, TableRow
 from benchmark.registry import clean_columns
-from benchmark.tables import GridBuilder
+from benchmark.tables import GridBuilder, over_shared_seeds
 
 AGAINST = "ece"  # the paper's measure, which the others are compared with
 MEASURES = (
@@ -34,11 +34,13 @@ class Ranking:
     measures: tuple[str, ...]
     ranks: tuple[tuple[int, ...], ...]
     agreement: tuple[float | None, ...]
+    seeds: tuple[int, ...]
+    short: tuple[str, ...]  # methods left out, having fewer values than seeds
 
 
 def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
     """A ranking for every data set that the tables look at without noise, over all their methods on the base encoder
-    that have results; a data set with fewer than two of them is left out.
+    that have results, and over the seeds that these share; a data set with fewer than two of them is left out.
     """
     tables = list(tables)
     rows = {row.method: row for table in tables for group in table.rows for row in group if row.encoder == "base"}
@@ -56,8 +58,9 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         return None
     label = builder.registry.datasets[builder.profile.datasets[dataset]].label
     column = TableColumn(label=label, dataset=dataset, metrics=names)
-    grid = builder.build("ranking", Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,)))
-    known = [row for row in grid.groups[0] if all(cell.mean is not None for cell in row.cells)]
+    table = Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,))
+    shared = over_shared_seeds(builder, "ranking", table)
+    known = shared.rows
     if len(known) < 2:
         return None
     signs = [1 if metrics[name].better == "lower" else -1 for name in names]
@@ -74,6 +77,8 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         measures=tuple(metrics[name].label for name in names),
         ranks=tuple(tuple(ranks[place][method] for place in range(len(names))) for method in order),
         agreement=tuple(_agreement(ranks[place], ranks[base]) for place in range(len(names))),
+        seeds=shared.grid.seeds,
+        short=shared.short,
     )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from benchmark.declarations import Metric, Table, TableColumn
 from benchmark.registry import Subject, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
-from benchmark.tables import Cell, GridBuilder, GridRow, at_shared_seeds, difference
+from benchmark.tables import Cell, GridBuilder, GridRow, SharedGrid, difference, over_shared_seeds, seeds_in_words
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
@@ -41,6 +40,10 @@ class _Candidate:
     ece_gain: Difference
 
     @property
+    def name(self) -> str:
+        return self.row.label
+
+    @property
     def loses_f1(self) -> bool:
         return self.f1_gain.estimate < 0 and not self.f1_gain.within_noise
 
@@ -50,8 +53,8 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
     baseline.
 
     Recommended is the method with the lowest ECE of those whose F1 is not lower than the baseline's beyond noise
-    (paired bootstrap, 95 %). Where its ECE is not lower than the baseline's beyond noise, that is said. A data set for
-    which fewer than two methods have results is left out.
+    (paired bootstrap, 95 %); the baseline where its ECE is not lower than that one's beyond noise. All over the seeds
+    that all methods have. A data set for which fewer than two methods have results is left out.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -75,23 +78,24 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     asked = table.model_copy(update={"rows": tuple(filter(None, rows)), "columns": (column,), "best_in": "column"})
     if not asked.rows or not set(_DECIDING) <= builder.registry.metrics.keys():
         return None
-    grid = builder.build("recommendation", asked)
-    baseline = grid.groups[0][0]
-    candidates = [found for group in grid.groups for row in group if (found := _candidate(row, baseline)) is not None]
+    shared = over_shared_seeds(builder, "recommendation", asked)
+    baseline = next(row for group in shared.grid.groups for row in group)
+    candidates = [found for row in shared.rows if (found := _candidate(row, baseline)) is not None]
     if len(candidates) < 2 or candidates[0].row is not baseline:
         return None
     allowed = [candidate for candidate in candidates if not candidate.loses_f1]
-    chosen = min(allowed, key=lambda candidate: candidate.ece.mean or 0.0)
+    lowest = min(allowed, key=lambda candidate: candidate.ece.mean or 0.0)
+    advised = candidates[0] if lowest.ece_gain.within_noise else lowest
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
-        _verdict(chosen, candidates[0]),
-        _ahead(chosen, candidates[0], measures),
-        _ties(chosen, allowed),
+        _verdict(lowest, candidates[0]),
+        _ties(lowest, allowed),
         _losers(candidates),
         _few_rows(builder, dataset, baseline.key),
-        _by_other_measures(chosen, allowed, measures),
+        _by_other_measures(advised, allowed, measures),
+        _whose_seeds(shared, builder.seeds),
     ]
-    return Recommendation(label, chosen.row.label, tuple(filter(None, sentences)))
+    return Recommendation(label, advised.name, tuple(filter(None, sentences)))
 
 
 def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
@@ -102,38 +106,17 @@ def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
     return _Candidate(row, f1, ece, gains[0], gains[1])
 
 
-def _verdict(chosen: _Candidate, baseline: _Candidate) -> str:
-    name, base = chosen.row.label, baseline.row.label
-    if chosen is baseline:
-        ece = number(chosen.ece.mean, chosen.ece.decimals)
-        return f"{base}, without calibration, has the lowest ECE, {ece}, of the methods that lose no F1: keep it."
-    ece, there = _over_shared_seeds(chosen.ece, baseline.ece)
-    numbers = f"ECE {ece} against {there} of {base} ({_interval(chosen.ece_gain, chosen.ece.decimals)})"
-    f1, before = _over_shared_seeds(chosen.f1, baseline.f1)
-    kept = f"F1 {f1} against {before} ({_interval(chosen.f1_gain, chosen.f1.decimals)})"
-    if chosen.ece_gain.within_noise:
-        return f"No method has a lower ECE than {base} beyond noise: keep it. Lowest is {name}: {numbers}; {kept}."
-    return f"Use {name}: {numbers}; {kept}."
-
-
-def _over_shared_seeds(first: Cell, second: Cell) -> tuple[str, str]:
-    """Both means over the seeds that both have, as their difference is."""
-    ours, theirs = at_shared_seeds(first, second)
-    means = [fmean(cell.values[place] for place in places) for cell, places in ((first, ours), (second, theirs))]
-    return number(means[0], first.decimals), number(means[1], second.decimals)
-
-
-def _ahead(chosen: _Candidate, baseline: _Candidate, metrics: Sequence[Metric]) -> str:
-    """By how many other measures the lowest one is ahead of the baseline, where ECE cannot tell the two apart."""
-    if chosen is baseline or not chosen.ece_gain.within_noise:
-        return ""
-    ahead, known = 0, 0
-    for place, metric in enumerate(metrics, start=len(_DECIDING)):
-        ours, theirs = chosen.row.cells[place].mean, baseline.row.cells[place].mean
-        if ours is not None and theirs is not None:
-            known += 1
-            ahead += (ours < theirs) if metric.better == "lower" else (ours > theirs)
-    return f"By {ahead} of {known} other measures it is ahead of {baseline.row.label}." if known else ""
+def _verdict(lowest: _Candidate, baseline: _Candidate) -> str:
+    ece, there = (number(one.ece.mean, one.ece.decimals) for one in (lowest, baseline))
+    if lowest is baseline:
+        return f"{baseline.name} has the lowest ECE, {ece}, of the methods that lose no F1: keep it."
+    numbers = f"ECE {ece} against {there} of {baseline.name} ({_interval(lowest.ece_gain, lowest.ece.decimals)})"
+    f1, before = (number(one.f1.mean, one.f1.decimals) for one in (lowest, baseline))
+    kept = f"F1 {f1} against {before} ({_interval(lowest.f1_gain, lowest.f1.decimals)})"
+    if lowest.ece_gain.within_noise:
+        keep = f"No method has a lower ECE than {baseline.name} beyond noise: keep {baseline.name}."
+        return f"{keep} Lowest is {lowest.name}: {numbers}; {kept}."
+    return f"Use {lowest.name}: {numbers}; {kept}."
 
 
 def _interval(gain: Difference, decimals: int) -> str:
@@ -141,39 +124,47 @@ def _interval(gain: Difference, decimals: int) -> str:
     return f"{signed(gain.estimate, decimals)}, 95 % interval {low} to {high}"
 
 
-def _ties(chosen: _Candidate, allowed: Sequence[_Candidate]) -> str:
-    """Those whose ECE cannot be told from the chosen one's."""
+def _ties(lowest: _Candidate, allowed: Sequence[_Candidate]) -> str:
+    """Those whose ECE cannot be told from the lowest one."""
     near = []
     for other in allowed:
-        gap = difference(other.ece, chosen.ece)
-        if other is not chosen and gap is not None and gap.within_noise:
-            near.append(f"{other.row.label} ({number(other.ece.mean, other.ece.decimals)})")
-    return f"By ECE it cannot be told from {', '.join(near)}." if near else ""
+        gap = difference(other.ece, lowest.ece)
+        if other is not lowest and gap is not None and gap.within_noise:
+            near.append(f"{other.name} ({number(other.ece.mean, other.ece.decimals)})")
+    return f"By ECE {lowest.name} cannot be told from {', '.join(near)}." if near else ""
 
 
 def _losers(candidates: Sequence[_Candidate]) -> str:
     lost = [
-        f"{candidate.row.label} ({signed(candidate.f1_gain.estimate, candidate.f1.decimals)})"
+        f"{candidate.name} ({signed(candidate.f1_gain.estimate, candidate.f1.decimals)})"
         for candidate in candidates
         if candidate.loses_f1
     ]
     return f"Set aside because they lose F1: {', '.join(lost)}." if lost else ""
 
 
-def _by_other_measures(chosen: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:
-    """What other measures of calibration would choose of the same methods, where that is another one."""
+def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:
+    """Which of the same methods other measures of calibration find better than the advised one, by how much."""
     parts = []
     for place, metric in enumerate(metrics, start=len(_DECIDING)):
-        known = [candidate for candidate in allowed if candidate.row.cells[place].mean is not None]
-        if not known:
-            continue
         sign = 1 if metric.better == "lower" else -1
-        best = min(known, key=lambda candidate: sign * (candidate.row.cells[place].mean or 0.0))
-        cells = [candidate.row.cells[place] for candidate in (best, chosen)]
-        here, there = (number(cell.mean, cell.decimals) for cell in cells)
+        best = min(allowed, key=lambda candidate: sign * (candidate.row.cells[place].mean or 0.0))
+        here, there = (number(one.row.cells[place].mean, one.row.cells[place].decimals) for one in (best, advised))
         if here != there:
-            parts.append(f"{metric.label} {best.row.label} ({here} against {there})")
-    return f"By other measures the best differs: {', '.join(parts)}." if parts else ""
+            parts.append(f"{metric.label} {best.name} ({here} against {there})")
+    return f"By other measures another method than {advised.name} is best: {', '.join(parts)}." if parts else ""
+
+
+def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
+    """Over which seeds all this is, where not over all, and whom it leaves out."""
+    parts = []
+    if shared.grid.seeds != tuple(asked):
+        parts.append(
+            f"All this is over what these methods have in common. {seeds_in_words(shared.grid.seeds, 'Means over')}"
+        )
+    if shared.short:
+        parts.append(f"Left out, having fewer values: {', '.join(shared.short)}.")
+    return " ".join(parts)
 
 
 def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:

@@ -61,13 +61,7 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, s
     if not found:
         return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW}\n"}
     note = [builder.profile.note] if builder.profile.note else []
-    seeds = seeds_in_words(builder.seeds, "Means over")
-    text = [
-        "### Ranks under every measure",
-        *note,
-        f"{seeds} {_ABOUT_RANKS}",
-        *(ranking_to_markdown(one) for one in found),
-    ]
+    text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
     return {"ranking.md": "\n\n".join(text) + "\n"}
 
 

@@ -12,8 +12,8 @@ from benchmark.plan import Finished, make_plan
 from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
-from benchmark.store import Logits, ResultFolder, claim
-from benchmark.tables import GridBuilder, ResultFinder
+from benchmark.store import Logits, Result, ResultFolder, claim
+from benchmark.tables import GridBuilder, ResultFinder, SharedGrid, over_shared_seeds
 from tests.conftest import run_module
 from tests.results import made_data, made_logits, made_result, tiny_inputs
 
@@ -97,6 +97,31 @@ def test_a_cell_of_ensembles_has_fewer_values_than_seeds_and_says_so(registry: R
         assert (len(bert.values), bert.expected) == (len(set(seeds) - {3}), len(seeds))
         assert (len(ensemble.values), ensemble.partial) == (values, 0 < values < len(seeds))
         assert (ensemble.why_missing is None) == (values == len(seeds))
+
+
+def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_fewer(
+    registry: Registry, tmp_path: Path
+) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    scored(registry, folder, 0, 1, 2)
+    results = folder.read_all()[0]
+    tables = chosen(registry, "bert", "deep_ensemble", "brier")
+
+    def shared(*more: Result) -> SharedGrid:
+        builder = GridBuilder(registry, "tiny", Finished.of([*results, *more]), tiny_inputs(), (0, 1, 2))
+        return over_shared_seeds(builder, "x", tables["more_methods"])
+
+    def labels(found: SharedGrid) -> list[str]:
+        return [row.label for row in found.rows]
+
+    alone = shared()
+    assert (alone.grid.seeds, labels(alone), alone.short) == ((0, 1, 2), ["BERT"], ("Deep ensemble (3 seeds)",))
+    with_one = shared(made_result(registry, replace(BERT, method="brier"), 0))
+    assert (with_one.grid.seeds, with_one.short) == ((0,), ())
+    assert labels(with_one) == ["BERT", "Brier loss", "Deep ensemble (3 seeds)"]
+    apart = shared(made_result(registry, replace(BERT, method="brier"), 5))
+    assert apart.grid.seeds == (0, 1, 2)
 
 
 def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_a_method_without_results_is_left_out_and_one_alone_has_no_rank(registry
 
 def test_the_table_names_measures_and_agreement(registry: Registry) -> None:
     (found,) = ranking(registry, [scored(registry, "ls", ece=0.3), scored(registry, "avuc", ece=0.1)])
-    lines = ranking_to_markdown(found).splitlines()
+    about, _, *lines = ranking_to_markdown(found).splitlines()
+    assert about == "One seed (0)."
     assert [cell.strip() for cell in lines[0].strip("|").split("|")][:4] == ["tiny tnews", "F1", "ECE", "top-label ECE"]
     assert lines[2].split("|")[1].strip() == "AVUC"
     assert lines[-1].split("|")[1].strip() == "*agreement with ECE*"

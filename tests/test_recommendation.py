@@ -43,7 +43,7 @@ def test_the_lowest_ece_wins_among_methods_that_lose_no_f1(registry: Registry) -
     found = advice(registry, results)
     assert [(item.dataset, item.method) for item in found] == [("tiny tnews", "LS")]
     assert found[0].sentences[0].startswith("Use LS: ECE 30.00 against 40.00 of BERT (−10.00, 95 % interval −10.")
-    assert "By ECE it cannot be told from HS-RAU (30.05)." in found[0].sentences
+    assert "By ECE LS cannot be told from HS-RAU (30.05)." in found[0].sentences
     assert "Set aside because they lose F1: PosCal (−10.00)." in found[0].sentences
 
 
@@ -52,20 +52,41 @@ def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -
     assert (
         found[0]
         .sentences[0]
-        .startswith("No method has a lower ECE than BERT beyond noise: keep it. Lowest is LS: ECE 39.00")
+        .startswith("No method has a lower ECE than BERT beyond noise: keep BERT. Lowest is LS: ECE 39.00")
     )
+    assert found[0].method == "BERT"
+
+
+def test_where_the_baseline_is_kept_other_measures_are_compared_with_it(registry: Registry) -> None:
+    best = {"nll": 0.9, "brier": 0.2, "top_label_ece": 0.2, "adaptive_ece": 0.2, "aurc": 0.1}
+    results = [
+        scored(registry, "bert", 0.80, 0.40, 0.05, **best),
+        scored(registry, "ls", 0.80, 0.39, 0.05, **best | {"aurc": 0.3}),
+        scored(registry, "hs_rau", 0.80, 0.41, 0.05, **best | {"nll": 0.7, "brier": 0.3}),
+    ]
+    (found,) = advice(registry, results)
+    assert "By ECE LS cannot be told from BERT (40.00), TS (40.00), HS-RAU (41.00)." in found.sentences
+    assert "By other measures another method than BERT is best: NLL HS-RAU (0.700 against 0.900)." in found.sentences
 
 
 def test_numbers_that_are_compared_are_of_the_same_seeds(registry: Registry) -> None:
     bert = [scored(registry, "bert", 0.80, ece, seed=seed) for seed, ece in ((0, 0.40), (1, 0.20))]
     found = advice(registry, [*bert, scored(registry, "ls", 0.80, 0.15)], seeds=(0, 1))
     assert found[0].sentences[0].startswith("Use LS: ECE 15.00 against 40.00 of BERT (−25.00,")
+    assert found[0].sentences[-1] == "All this is over what these methods have in common. One seed (0)."
+
+
+def test_methods_without_a_seed_in_common_are_not_compared(registry: Registry) -> None:
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30, seed=1)]
+    assert advice(registry, results, seeds=(0, 1)) == []
 
 
 def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:
-    found = advice(registry, [scored(registry, "bert", 0.80, 0.20), scored(registry, "ls", 0.80, 0.39)])
-    assert found[0].method in {"BERT", "TS"}
-    assert "keep it" in found[0].sentences[0] or "TS" in found[0].sentences[0]
+    bert = scored(registry, "bert", 0.80, 0.20)
+    alone = bert.model_copy(update={"views": [view for view in bert.views if view.view.calibrator is None]})
+    (found,) = advice(registry, [alone, scored(registry, "ls", 0.80, 0.39)])
+    assert found.method == "BERT"
+    assert found.sentences[0] == "BERT has the lowest ECE, 20.00, of the methods that lose no F1: keep it."
 
 
 def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> None:
@@ -74,7 +95,7 @@ def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> N
         scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1, aurc=0.1),
     ]
     found = advice(registry, results)
-    assert "By other measures the best differs: Brier BERT (20.00 against 30.00)." in found[0].sentences
+    assert "By other measures another method than LS is best: Brier BERT (20.00 against 30.00)." in found[0].sentences
 
 
 def test_one_method_alone_or_no_baseline_gives_no_advice(registry: Registry) -> None:

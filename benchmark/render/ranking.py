@@ -5,10 +5,13 @@ from tabulate import tabulate
 from benchmark.ranking import Ranking
 from benchmark.render import markdown
 from benchmark.render.text import signed
+from benchmark.tables import seeds_in_words
 
 
 def ranking_to_markdown(ranking: Ranking) -> str:
-    """A pipe table with a row a method, in the order of ECE, and the agreement of each measure with ECE below."""
+    """Over which seeds, and a pipe table with a row a method, in the order of ECE, and the agreement of each measure
+    with ECE below.
+    """
     rows = [
         [markdown.escape(method), *(str(rank) for rank in ranks)]
         for method, ranks in zip(ranking.methods, ranking.ranks, strict=True)
@@ -17,4 +20,7 @@ def ranking_to_markdown(ranking: Ranking) -> str:
     head = [markdown.escape(ranking.dataset), *(markdown.escape(measure) for measure in ranking.measures)]
     alignment = ["left", *["right"] * len(ranking.measures)]
     text: str = tabulate(rows, head, tablefmt="pipe", disable_numparse=True, colalign=alignment)
-    return text
+    notes = [seeds_in_words(ranking.seeds, "Means over")]
+    if ranking.short:
+        notes.append(f"Left out, having fewer values: {', '.join(ranking.short)}.")
+    return f"{' '.join(notes)}\n\n{text}"

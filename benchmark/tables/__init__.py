@@ -5,6 +5,7 @@ from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, at_shared_seeds, difference
+from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import ONE_SEED, seeds_in_words
 
 __all__ = [
@@ -16,11 +17,13 @@ __all__ = [
     "GridRow",
     "ResultFinder",
     "Scored",
+    "SharedGrid",
     "agreed_inputs",
     "at_shared_seeds",
     "difference",
     "mark_best",
     "of_tables",
+    "over_shared_seeds",
     "seeds_at_hand",
     "seeds_in_words",
 ]

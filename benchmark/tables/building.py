@@ -1,6 +1,7 @@
 """From a declared table and the results at hand to a grid of cells."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
@@ -46,6 +47,12 @@ class GridBuilder:
         self.profile = registry.profile(profile_name)
         self.finder = ResultFinder(registry, profile_name, finished, inputs)
         self.seeds = tuple(seeds)
+
+    def over(self, seeds: Sequence[int]) -> "GridBuilder":
+        """The same over other seeds."""
+        other = copy(self)
+        other.seeds = tuple(seeds)
+        return other
 
     def build(self, name: str, table: Table) -> Grid:
         """The grid of one table. A cell without a result is missing; a mean over others is missing where one of them
