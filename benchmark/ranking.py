@@ -60,7 +60,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
     column = TableColumn(label=label, dataset=dataset, metrics=names)
     table = Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,))
     shared = over_shared_seeds(builder, "ranking", table)
-    known = shared.rows
+    known = [*shared.rows, *shared.ensembles]
     if len(known) < 2:
         return None
     signs = [1 if metrics[name].better == "lower" else -1 for name in names]

@@ -162,8 +162,8 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
         parts.append(
             f"All this is over what these methods have in common. {seeds_in_words(shared.grid.seeds, 'Means over')}"
         )
-    if shared.short:
-        parts.append(f"Left out, having fewer values: {', '.join(shared.short)}.")
+    if short := [*(row.label for row in shared.ensembles), *shared.short]:
+        parts.append(f"Left out, having fewer values: {', '.join(short)}.")
     return " ".join(parts)
 
 

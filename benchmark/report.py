@@ -123,11 +123,14 @@ def _check(arguments: argparse.Namespace) -> None:
     instead = [f"--{name}" for name in ("claims", "recommend", "ranking", "search") if getattr(arguments, name)]
     if len(instead) > 1:
         raise UserError(f"{' and '.join(instead)} each stand in place of the tables; give one of them.")
-    if arguments.format in {"csv", "html"} and (instead or arguments.compare):
-        raise UserError(
-            f"{(instead or ['--compare'])[0]} does not go with {arguments.format}; the html page has claims, "
-            "comparison and recommendation."
-        )
+    whole = [*instead, *(["--compare"] if arguments.compare else [])]
+    if arguments.format == "html" and whole:
+        on_it = "it is on the page" if whole[0] in {"--claims", "--compare", "--recommend"} else "the page has none"
+        raise UserError(f"{whole[0]} does not go with html: {on_it}; leave it out.")
+    if arguments.format == "csv" and (whole or arguments.table != ["all"]):
+        raise UserError(f"{(whole or ['--table'])[0]} does not go with csv, which has all scores of all results.")
+    if arguments.claims and arguments.table != ["all"]:
+        raise UserError("--claims looks at whole tables, those that the claims are about; leave out --table.")
     if instead and arguments.compare:
         raise UserError(f"--compare goes with the tables, in whose place {instead[0]} stands.")
     if instead and instead != ["--claims"] and arguments.format != "markdown":

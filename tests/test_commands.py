@@ -125,6 +125,8 @@ def test_all_scores_come_as_one_long_table(finished: Path, benchmark_command: Co
     assert set(frame.methods) >= {"bert", "ts", "ls", "hs_rau", "rau_to_avuc"}
     assert set(frame[frame.calibrator == "temperature"].methods) == {"ts"}
     assert frame["run_id"].nunique() == 51
+    smoothed = json.loads(frame[frame.methods == "ls"].iloc[0]["loss_settings"])
+    assert [(term["term"], term["smoothing"]) for term in smoothed] == [("cross_entropy", 0.1)]
     results = {result["run_id"]: result for result in results_in(finished).values()}
     row = frame[(frame["score"] == "ece") & (frame["split"] == "test") & (frame["calibrator"] == "temperature")].iloc[0]
     view = next(view for view in results[row["run_id"]]["views"] if view["temperature"])
@@ -487,6 +489,9 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
     ("options", "sentence"),
     [
         (["--format", "csv", "--compare"], "--compare does not go with csv"),
+        (["--format", "csv", "--table", "main"], "--table does not go with csv, which has all scores"),
+        (["--claims", "--table", "main"], "--claims looks at whole tables"),
+        (["--format", "html", "--ranking"], "--ranking does not go with html: the page has none"),
         (["--format", "html", "--claims"], "--claims does not go with html"),
         (["--search", "rates", "--table", "main"], "--search stands in place of tables; leave out --table."),
         (["--search", "paper_rates"], "Search paper_rates is for profile paper, not for small."),

@@ -116,12 +116,18 @@ def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_
         return [row.label for row in found.rows]
 
     alone = shared()
-    assert (alone.grid.seeds, labels(alone), alone.short) == ((0, 1, 2), ["BERT"], ("Deep ensemble (3 seeds)",))
+    assert (alone.grid.seeds, labels(alone), alone.short) == ((0, 1, 2), ["BERT"], ())
+    assert [row.label for row in alone.ensembles] == ["Deep ensemble (3 seeds)"]
     with_one = shared(made_result(registry, replace(BERT, method="brier"), 0))
     assert (with_one.grid.seeds, with_one.short) == ((0,), ())
     assert labels(with_one) == ["BERT", "Brier loss", "Deep ensemble (3 seeds)"]
     apart = shared(made_result(registry, replace(BERT, method="brier"), 5))
-    assert apart.grid.seeds == (0, 1, 2)
+    assert (apart.grid.seeds, apart.short) == ((0, 1, 2), ())
+    stored(registry, folder, 3)
+    results += [result for result in folder.read_all()[0] if result.run.seed == 3]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0, 1, 2, 3))
+    four = over_shared_seeds(builder, "x", tables["more_methods"])
+    assert (labels(four), four.ensembles, four.short) == (["BERT"], (), ("Deep ensemble (3 seeds)",))
 
 
 def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:

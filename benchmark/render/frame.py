@@ -1,5 +1,6 @@
 """All scores of all results as one long table, for people's own analyses."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ _COLUMNS = [
     "encoder",
     "head",
     "loss",
+    "loss_settings",
     "learning_rate",
     "epochs",
     "seed",
@@ -46,6 +48,7 @@ def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any
             "encoder": run.encoder.encoder,
             "head": run.head.kind,
             "loss": "+".join(term.term for term in run.loss),
+            "loss_settings": json.dumps([term.model_dump(mode="json") for term in run.loss]),
             "learning_rate": run.optimisation.learning_rate,
             "epochs": run.optimisation.epochs,
             "seed": run.seed,

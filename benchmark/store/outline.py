@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from benchmark.specs import RunSpec
-from benchmark.store.result import Failure, LogitsRecord, NotNegative, Number
+from benchmark.store.result import Failure, LogitsRecord, NotNegative
 from benchmark.store.views import ResultLike
 
 
@@ -26,7 +26,7 @@ class OutlinedView(_Part):
     """Which scores there are."""
 
     view_id: str
-    scores: dict[str, Number]
+    scores: dict[str, NotNegative]
 
 
 class OutlinedData(_Part):

@@ -165,7 +165,7 @@ class ViewRecord(Record):
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
     at_bound: bool | None
     members: list[Member] = []  # of an ensemble
-    scores: dict[str, Number]
+    scores: dict[str, NotNegative]
     labels_without_rows: Whole
     per_label: PerLabel
     reliability: Reliability

@@ -11,37 +11,51 @@ from benchmark.tables.grid import Grid, GridRow
 
 @dataclass(frozen=True)
 class SharedGrid:
-    """The grid; ``rows``: those with all values, group by group; ``short``: the labels of those with some."""
+    """The grid; ``rows``: those with a value for each of its seeds, and ``ensembles``: those with fewer, made of just
+    these seeds, so that their mean stands beside the others' means; both group by group. ``short``: the labels of those
+    that have some of the values.
+    """
 
     grid: Grid
     rows: tuple[GridRow, ...]
+    ensembles: tuple[GridRow, ...]
     short: tuple[str, ...]
 
 
 def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGrid:
     """The grid of a table over those seeds that all its rows with results have, for means over other seeds would
-    compare seeds, not methods.
-
-    Ensembles, which have one value for several seeds, do not restrict them, and are short where the others have more.
+    compare seeds, not methods. Ensembles, which have one value for several seeds, do not restrict them.
     """
     grid = builder.build(name, table)
-    methods = [row.method for group in table.rows for row in group]
-    rows = [row for group in grid.groups for row in group]
+    members = [_members(builder, row.method) for group in table.rows for row in group]
     single = [
         set.intersection(*(set(cell.seeds) for cell in row.cells))
-        for row, method in zip(rows, methods, strict=True)
-        if _has_some(row) and not isinstance(calibrator_of(builder.registry, method), DeepEnsemble)
+        for row, count in zip(_rows(grid), members, strict=True)
+        if count == 1 and any(cell.values for cell in row.cells)
     ]
     shared = tuple(seed for seed in builder.seeds if all(seed in seeds for seeds in single))
     if shared != builder.seeds:
         grid = builder.over(shared).build(name, table)
-        rows = [row for group in grid.groups for row in group]
+    counts = [
+        (row, count, {len(cell.values) for cell in row.cells}) for row, count in zip(_rows(grid), members, strict=True)
+    ]
+    rows = [row for row, _, values in counts if shared and values == {len(shared)}]
+    ensembles = [
+        row for row, count, values in counts if row not in rows and {count * one for one in values} == {len(shared)}
+    ]
     return SharedGrid(
         grid=grid,
-        rows=tuple(row for row in rows if shared and all(len(cell.values) == len(shared) for cell in row.cells)),
-        short=tuple(row.label for row in rows if _has_some(row) and any(cell.partial for cell in row.cells)),
+        rows=tuple(rows),
+        ensembles=tuple(ensembles),
+        short=tuple(row.label for row, _, values in counts if row not in [*rows, *ensembles] and values != {0}),
     )
 
 
-def _has_some(row: GridRow) -> bool:
-    return any(cell.values for cell in row.cells)
+def _rows(grid: Grid) -> list[GridRow]:
+    return [row for group in grid.groups for row in group]
+
+
+def _members(builder: GridBuilder, method: str) -> int:
+    """Of how many runs a value of the method is made."""
+    calibrator = calibrator_of(builder.registry, method)
+    return calibrator.members if isinstance(calibrator, DeepEnsemble) else 1
