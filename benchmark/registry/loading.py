@@ -215,7 +215,9 @@ class _File:
             at = (*_written(self.lines, at), item["ctx"]["key"])
         elif item["type"] == "union_tag_not_found":
             message = f"the key {item['ctx']['discriminator']} is missing"
-        elif item["type"] != "missing" and not isinstance(item["input"], dict | list):
+        elif item["type"] == "missing":
+            message = f"the key {at[-1]} is missing"
+        elif not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
         return f"{self.place(at)}: {message}."
 
