@@ -146,7 +146,7 @@ def test_partial_seeds_are_marked_with_their_number(registry: Registry) -> None:
     assert row(made, "bert").cells[0].partial
     markdown = to_markdown(made)
     assert "82.00 ± 2.83 (n=2)" in markdown
-    assert "fewer seeds than the others" in markdown
+    assert "(n=...) fewer values than seeds." in markdown
     assert "(n=2)" in to_latex(made)
 
 

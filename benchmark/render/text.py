@@ -79,7 +79,7 @@ def notes(grid: Grid) -> list[str]:
         reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))
         parts.append(f"{MISSING} missing: {len(missing)} of {len(grid.cells)} cells ({reasons}).")
     if any(cell.partial for cell in grid.cells):
-        parts.append("(n=...) fewer seeds than the others.")
+        parts.append("(n=...) fewer values than seeds.")
     return parts
 
 
