@@ -73,7 +73,7 @@ def _command(arguments: argparse.Namespace) -> int:
     tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
-        remedy = "delete it, and benchmark.run makes the run again"
+        remedy = "delete it; where no other file holds its run, benchmark.run makes it again"
         print(f"{problem.path}: not counted, because {problem.reason}; {remedy}", file=sys.stderr)
     ours = of_tables(registry, profile_name, results)
     looked_at = results if searches or arguments.format == "csv" else ours

@@ -55,7 +55,7 @@ def made_data(
         fingerprint=fingerprint,
         label_names=[f"intent_{index}" for index in range(n_labels)],
         rows={"train": 96, "validation": 40, "test": 60},
-        train_label_counts=list(range(30, 30 - n_labels, -1)),
+        train_label_counts=list(range(24 + n_labels, 24, -1)),
         corruption=CorruptionRecord(requested=corruption, train_changed=0, validation_changed=0),
     )
 
@@ -70,7 +70,7 @@ def made_result(
     views = [resolve_view(registry, subject)]
     if subject.method == "bert":
         views.append(resolve_view(registry, Subject(subject.dataset, subject.encoder, "ts", subject.corruption)))
-    data = made_data(n_labels, run.data.dataset, run.data.fingerprint, subject.corruption)
+    data = made_data(logits.test_logits.shape[1], run.data.dataset, run.data.fingerprint, subject.corruption)
     return Result(
         schema_version=SCHEMA_VERSION,
         run_id=identity(run),
