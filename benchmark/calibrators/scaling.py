@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
-_LEAST_GAIN = 1e-7  # of an iteration, relative: enough where a penalty holds the parameters
+_LEAST_GAIN = 1e-7  # of an iteration of Dirichlet calibration, relative
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
 
@@ -32,9 +32,11 @@ def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike, least_gain: float) 
 
 
 def fit_dirichlet(logits: ArrayLike, labels: ArrayLike, off_diagonal: float, intercept: float) -> tuple[Array, Array]:
-    """A matrix (K, K) and an offset (K,) that minimise the negative log-likelihood of softmax(W log p + b) plus
+    """A matrix (K, K) and an offset (K,) that lower the negative log-likelihood of softmax(W log p + b) plus
     ``off_diagonal`` times the mean square of W's off-diagonal entries plus ``intercept`` times that of b.
 
+    Ended after 1,000 iterations, or by one that gains less than 1e-7, relative. With few rows a label it is the former,
+    and an end at the optimum would not be better: the diagonal is free, as in the source, and overfits.
     ``logits`` and ``labels`` as in ``fit_vector_scaling``; p is their softmax. Source: Kull et al., 2019 (Dirichlet
     calibration with off-diagonal and intercept regularisation).
     """
