@@ -52,6 +52,13 @@ def test_a_method_without_results_is_left_out_and_one_alone_has_no_rank(registry
     assert found.methods == ("AVUC", "LS")
 
 
+def test_methods_without_a_seed_in_common_have_no_ranks(registry: Registry) -> None:
+    first = scored(registry, "ls", ece=0.3)
+    other = with_scores(made_result(registry, Subject("tnews", "base", "avuc"), 1), **dict.fromkeys(LOWER_BETTER, 0.5))
+    builder = GridBuilder(registry, "tiny", Finished.of([first, other]), tiny_inputs(), (0, 1))
+    assert rank_methods(builder, select_tables(registry, "tiny", ["main"]).values()) == []
+
+
 def test_the_table_names_measures_and_agreement(registry: Registry) -> None:
     (found,) = ranking(registry, [scored(registry, "ls", ece=0.3), scored(registry, "avuc", ece=0.1)])
     about, _, *lines = ranking_to_markdown(found).splitlines()

@@ -40,9 +40,7 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
         (row, count, {len(cell.values) for cell in row.cells}) for row, count in zip(_rows(grid), members, strict=True)
     ]
     rows = [row for row, _, values in counts if shared and values == {len(shared)}]
-    ensembles = [
-        row for row, count, values in counts if row not in rows and {count * one for one in values} == {len(shared)}
-    ]
+    ensembles = [row for row, count, values in counts if shared and values == {len(shared) / count} != {len(shared)}]
     return SharedGrid(
         grid=grid,
         rows=tuple(rows),
