@@ -101,7 +101,7 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
     return texts
 
 
-_TOO_FEW = "on no data set do two methods, the first one of the table among them, have results."
+_TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
     "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
