@@ -142,36 +142,29 @@ def _undecided(
 
 
 def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
-    run = planned.run.model_copy(update={"seed": seed})
-    result = finished.find(run)
-    action, reason = _decide(finished, run, result, planned.views, planned.asked, redo)
+    planned = replace(planned, run=planned.run.model_copy(update={"seed": seed}))
+    result = finished.find(planned.run)
+    action, reason = _decide(finished, planned, result, redo)
     views = _with_passes_held(planned.views, result) if action == "train" else planned.views
-    return replace(planned, run=run, views=views, action=action, reason=reason)
+    return replace(planned, views=views, action=action, reason=reason)
 
 
-def _decide(
-    finished: Finished[Known],
-    run: RunSpec,
-    result: Known | None,
-    views: tuple[ViewSpec, ...],
-    asked: tuple[ViewSpec, ...],
-    redo: bool,
-) -> tuple[Action, str]:
+def _decide(finished: Finished[Known], planned: PlannedRun, result: Known | None, redo: bool) -> tuple[Action, str]:
     if result is None:
-        others = finished.by_recipe.get(recipe_identity(run), ())
+        others = finished.by_recipe.get(recipe_identity(planned.run), ())
         return "train", "other data or encoder weights than the result at hand" if others else "no result yet"
     if redo:
         return "train", "asked to do it again"
     if result.status == "failed":
         return "train", f"failed before ({result.failure.kind if result.failure else 'unknown'})"
     has_logits = result.run_id in finished.with_logits
-    missing = result.unscored(views if has_logits else asked)
+    missing = result.unscored(planned.views if has_logits else planned.asked)
     if not missing:
         return "skip", "done"
     if len(result.scorable(missing)) < len(missing):
         return "train", "passes with dropout are asked for, which only a training makes"
     if has_logits:
-        return "score", f"{len(missing)} of {len(views)} views not scored yet"
+        return "score", f"{len(missing)} of {len(planned.views)} views not scored yet"
     return "train", "another scoring is asked for, and its logits are not here"
 
 

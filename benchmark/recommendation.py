@@ -7,7 +7,16 @@ from benchmark.declarations import Metric, Table, TableColumn
 from benchmark.registry import Subject, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
-from benchmark.tables import Cell, GridBuilder, GridRow, SharedGrid, difference, over_shared_seeds, seeds_in_words
+from benchmark.tables import (
+    Cell,
+    GridBuilder,
+    GridRow,
+    SharedGrid,
+    difference,
+    left_out,
+    over_shared_seeds,
+    seeds_in_words,
+)
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
@@ -162,9 +171,8 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
         parts.append(
             f"All this is over what these methods have in common. {seeds_in_words(shared.grid.seeds, 'Means over')}"
         )
-    if short := [*(row.label for row in shared.ensembles), *shared.short]:
-        parts.append(f"Left out, having fewer values: {', '.join(short)}.")
-    return " ".join(parts)
+    parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
+    return " ".join(filter(None, parts))
 
 
 def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:

@@ -4,9 +4,9 @@ from benchmark.tables.agreement import agreed_inputs, of_tables, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
-from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, at_shared_seeds, difference
+from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
-from benchmark.tables.wording import ONE_SEED, seeds_in_words
+from benchmark.tables.wording import ONE_SEED, left_out, seeds_in_words
 
 __all__ = [
     "ONE_SEED",
@@ -19,8 +19,8 @@ __all__ = [
     "Scored",
     "SharedGrid",
     "agreed_inputs",
-    "at_shared_seeds",
     "difference",
+    "left_out",
     "mark_best",
     "of_tables",
     "over_shared_seeds",

@@ -107,15 +107,9 @@ class Grid:
         return rows[row_key].cells[places.index((column_label, metric))]
 
 
-def at_shared_seeds(first: Cell, second: Cell) -> tuple[list[int], list[int]]:
-    """The places of both cells' values at the seeds that both have."""
-    shared = [seed for seed in first.seeds if seed in second.seeds]
-    return [first.seeds.index(seed) for seed in shared], [second.seeds.index(seed) for seed in shared]
-
-
 def difference(first: Cell, second: Cell) -> Difference | None:
     """``first - second`` over the seeds that both have; None where there is none, or either was not resampled."""
-    ours, theirs = at_shared_seeds(first, second)
+    ours, theirs = _at_shared_seeds(first, second)
     if not ours or first.resampled is None or second.resampled is None:
         return None
     return paired_difference(
@@ -124,3 +118,9 @@ def difference(first: Cell, second: Cell) -> Difference | None:
         first.resampled[ours],
         second.resampled[theirs],
     )
+
+
+def _at_shared_seeds(first: Cell, second: Cell) -> tuple[list[int], list[int]]:
+    """The places of both cells' values at the seeds that both have."""
+    shared = [seed for seed in first.seeds if seed in second.seeds]
+    return [first.seeds.index(seed) for seed in shared], [second.seeds.index(seed) for seed in shared]

@@ -12,3 +12,8 @@ def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
     if len(seeds) == 1:
         return f"One seed ({seeds[0]})."
     return f"{several} n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)}).".lstrip()
+
+
+def left_out(labels: Sequence[str]) -> str:
+    """Which rows a comparison over shared seeds leaves out; nothing for none."""
+    return f"Left out, having fewer values: {', '.join(labels)}." if labels else ""
