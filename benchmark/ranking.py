@@ -35,7 +35,7 @@ class Ranking:
     ranks: tuple[tuple[int, ...], ...]
     agreement: tuple[float | None, ...]
     seeds: tuple[int, ...]
-    short: tuple[str, ...]  # methods left out, having fewer values than seeds
+    short: tuple[str, ...]  # methods left out, having fewer values or other seeds
 
 
 def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
@@ -65,7 +65,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         return None
     signs = [1 if metrics[name].better == "lower" else -1 for name in names]
     printed = [
-        [sign * round(row.cells[place].mean or 0.0, row.cells[place].decimals) for row in known]
+        [sign * round(row.cells[place].known, row.cells[place].decimals) for row in known]
         for place, sign in enumerate(signs)
     ]
     ranks = [[int(rank) for rank in rankdata(values, method="min")] for values in printed]

@@ -56,14 +56,18 @@ class _Candidate:
     def loses_f1(self) -> bool:
         return self.f1_gain.estimate < 0 and not self.f1_gain.within_noise
 
+    @property
+    def lowers_ece(self) -> bool:
+        return self.ece_gain.estimate < 0 and not self.ece_gain.within_noise
+
 
 def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
     """The advice for every clean data set in a table whose rows are methods on the base encoder, the first of them the
     baseline.
 
-    Recommended is the method with the lowest ECE of those whose F1 is not lower than the baseline's beyond noise
-    (paired bootstrap, 95 %); the baseline where its ECE is not lower than that one's beyond noise. All over the seeds
-    that all methods have. A data set for which fewer than two methods have results is left out.
+    Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
+    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. All over the
+    seeds that all methods have. A data set for which fewer than two methods have results is left out.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -88,19 +92,21 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     if not asked.rows or not set(_DECIDING) <= builder.registry.metrics.keys():
         return None
     shared = over_shared_seeds(builder, "recommendation", asked)
-    baseline = next(row for group in shared.grid.groups for row in group)
-    candidates = [found for row in shared.rows if (found := _candidate(row, baseline)) is not None]
-    if len(candidates) < 2 or candidates[0].row is not baseline:
+    first = next(row for group in shared.grid.groups for row in group)
+    candidates = [found for row in shared.rows if (found := _candidate(row, first)) is not None]
+    if len(candidates) < 2 or candidates[0].row is not first:
         return None
+    baseline = candidates[0]
     allowed = [candidate for candidate in candidates if not candidate.loses_f1]
-    lowest = min(allowed, key=lambda candidate: candidate.ece.mean or 0.0)
-    advised = candidates[0] if lowest.ece_gain.within_noise else lowest
+    better = [candidate for candidate in allowed if candidate.lowers_ece]
+    lowest = min(allowed, key=lambda candidate: candidate.ece.known)
+    advised = min(better, key=lambda candidate: candidate.ece.known) if better else baseline
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
-        _verdict(lowest, candidates[0]),
-        _ties(lowest, allowed),
+        _verdict(advised, lowest, baseline),
+        _ties(advised if better else lowest, allowed),
         _losers(candidates),
-        _few_rows(builder, dataset, baseline.key),
+        _few_rows(builder, dataset, baseline.row.key),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
     ]
@@ -115,17 +121,29 @@ def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
     return _Candidate(row, f1, ece, gains[0], gains[1])
 
 
-def _verdict(lowest: _Candidate, baseline: _Candidate) -> str:
-    ece, there = (number(one.ece.mean, one.ece.decimals) for one in (lowest, baseline))
+def _verdict(advised: _Candidate, lowest: _Candidate, baseline: _Candidate) -> str:
+    """What to use and why; and which other method has the lowest ECE, where that is not one beyond noise."""
     if lowest is baseline:
+        ece = number(baseline.ece.mean, baseline.ece.decimals)
         return f"{baseline.name} has the lowest ECE, {ece}, of the methods that lose no F1: keep it."
-    numbers = f"ECE {ece} against {there} of {baseline.name} ({_interval(lowest.ece_gain, lowest.ece.decimals)})"
-    f1, before = (number(one.f1.mean, one.f1.decimals) for one in (lowest, baseline))
-    kept = f"F1 {f1} against {before} ({_interval(lowest.f1_gain, lowest.f1.decimals)})"
-    if lowest.ece_gain.within_noise:
+    if advised is baseline:
         keep = f"No method has a lower ECE than {baseline.name} beyond noise: keep {baseline.name}."
-        return f"{keep} Lowest is {lowest.name}: {numbers}; {kept}."
-    return f"Use {lowest.name}: {numbers}; {kept}."
+        return f"{keep} Lowest is {lowest.name}: {_beside(lowest, baseline)}."
+    use = f"Use {advised.name}: {_beside(advised, baseline)}."
+    if lowest is advised:
+        return use
+    ece, gain = number(lowest.ece.mean, lowest.ece.decimals), _interval(lowest.ece_gain, lowest.ece.decimals)
+    return f"{use} {lowest.name} has a lower mean, {ece}, but is not below {baseline.name} beyond noise ({gain})."
+
+
+def _beside(one: _Candidate, baseline: _Candidate) -> str:
+    """Both deciding measures beside the baseline's."""
+    ece, f1 = (
+        f"{number(cell.mean, cell.decimals)} against {number(before.mean, before.decimals)}"
+        for cell, before in ((one.ece, baseline.ece), (one.f1, baseline.f1))
+    )
+    ece_gain, f1_gain = _interval(one.ece_gain, one.ece.decimals), _interval(one.f1_gain, one.f1.decimals)
+    return f"ECE {ece} of {baseline.name} ({ece_gain}); F1 {f1} ({f1_gain})"
 
 
 def _interval(gain: Difference, decimals: int) -> str:
@@ -133,14 +151,14 @@ def _interval(gain: Difference, decimals: int) -> str:
     return f"{signed(gain.estimate, decimals)}, 95 % interval {low} to {high}"
 
 
-def _ties(lowest: _Candidate, allowed: Sequence[_Candidate]) -> str:
-    """Those whose ECE cannot be told from the lowest one."""
+def _ties(one: _Candidate, allowed: Sequence[_Candidate]) -> str:
+    """Those whose ECE cannot be told from its own."""
     near = []
     for other in allowed:
-        gap = difference(other.ece, lowest.ece)
-        if other is not lowest and gap is not None and gap.within_noise:
+        gap = difference(other.ece, one.ece)
+        if other is not one and gap is not None and gap.within_noise:
             near.append(f"{other.name} ({number(other.ece.mean, other.ece.decimals)})")
-    return f"By ECE {lowest.name} cannot be told from {', '.join(near)}." if near else ""
+    return f"By ECE {one.name} cannot be told from {', '.join(near)}." if near else ""
 
 
 def _losers(candidates: Sequence[_Candidate]) -> str:
@@ -157,7 +175,7 @@ def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metri
     parts = []
     for place, metric in enumerate(metrics, start=len(_DECIDING)):
         sign = 1 if metric.better == "lower" else -1
-        best = min(allowed, key=lambda candidate: sign * (candidate.row.cells[place].mean or 0.0))
+        best = min(allowed, key=lambda candidate: sign * candidate.row.cells[place].known)
         here, there = (number(one.row.cells[place].mean, one.row.cells[place].decimals) for one in (best, advised))
         if here != there:
             parts.append(f"{metric.label} {best.name} ({here} against {there})")

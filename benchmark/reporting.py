@@ -107,9 +107,9 @@ _ABOUT_RANKS = (
     "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
 )
 _RULE = (
-    "The rule: the lowest ECE of the methods whose F1 is not lower than that of the first one beyond noise (paired "
-    "bootstrap over test rows and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of "
-    "methods)."
+    "The rule: of the methods whose F1 is not lower than that of the first one beyond noise and whose ECE is lower "
+    "beyond noise, the one with the lowest ECE; the first one where there is none (paired bootstrap over test rows and, "
+    "from two seeds on, the spread over seeds; 95 %, not corrected for the number of methods)."
 )
 
 

@@ -119,8 +119,8 @@ def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_
     assert (alone.grid.seeds, labels(alone), alone.short) == ((0, 1, 2), ["BERT"], ())
     assert [row.label for row in alone.ensembles] == ["Deep ensemble (3 seeds)"]
     with_one = shared(made_result(registry, replace(BERT, method="brier"), 0))
-    assert (with_one.grid.seeds, with_one.short) == ((0,), ())
-    assert labels(with_one) == ["BERT", "Brier loss", "Deep ensemble (3 seeds)"]
+    assert (with_one.grid.seeds, labels(with_one)) == ((0,), ["BERT", "Brier loss"])
+    assert (with_one.ensembles, with_one.short) == ((), ("Deep ensemble (3 seeds)",))  # it is of seeds 1 and 2, too
     apart = shared(made_result(registry, replace(BERT, method="brier"), 5))
     assert (apart.grid.seeds, apart.short) == ((0, 1, 2), ())
     stored(registry, folder, 3)
@@ -128,6 +128,11 @@ def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0, 1, 2, 3))
     four = over_shared_seeds(builder, "x", tables["more_methods"])
     assert (labels(four), four.ensembles, four.short) == (["BERT"], (), ("Deep ensemble (3 seeds)",))
+    stored(registry, folder, 4)
+    results += [result for result in folder.read_all()[0] if result.run.seed == 4]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0, 1, 4))
+    others = over_shared_seeds(builder, "x", tables["more_methods"])  # as many seeds as it has members, but not those
+    assert (labels(others), others.ensembles, others.short) == (["BERT"], (), ("Deep ensemble (3 seeds)",))
 
 
 def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:

@@ -57,6 +57,19 @@ def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -
     assert found[0].method == "BERT"
 
 
+def test_a_lower_mean_that_is_within_noise_does_not_hide_one_that_is_beyond(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, 0.001),
+        scored(registry, "ls", 0.80, 0.37, 0.001),
+        scored(registry, "hs_rau", 0.80, 0.36, 0.05),
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "LS"
+    assert found.sentences[0].startswith("Use LS: ECE 37.00 against 40.00 of BERT (−3.00, 95 % interval −3.")
+    assert "HS-RAU has a lower mean, 36.00, but is not below BERT beyond noise (−4.00," in found.sentences[0]
+    assert found.sentences[1] == "By ECE LS cannot be told from HS-RAU (36.00)."
+
+
 def test_where_the_baseline_is_kept_other_measures_are_compared_with_it(registry: Registry) -> None:
     best = {"nll": 0.9, "brier": 0.2, "top_label_ece": 0.2, "adaptive_ece": 0.2, "aurc": 0.1}
     results = [

@@ -44,6 +44,11 @@ class Cell:
         return fmean(self.values) if self.values else None
 
     @property
+    def known(self) -> float:
+        """The mean of a cell that is known to have values. Raises StatisticsError for none."""
+        return fmean(self.values)
+
+    @property
     def deviation(self) -> float | None:
         """The sample standard deviation (n - 1); None for fewer than two seeds."""
         return stdev(self.values) if len(self.values) > 1 else None

@@ -16,4 +16,4 @@ def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
 
 def left_out(labels: Sequence[str]) -> str:
     """Which rows a comparison over shared seeds leaves out; nothing for none."""
-    return f"Left out, having fewer values: {', '.join(labels)}." if labels else ""
+    return f"Left out, having fewer values or other seeds: {', '.join(labels)}." if labels else ""
