@@ -126,38 +126,40 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     labels = {row.key: row.label for group in grid.groups for row in group}
     cell_name = f"{comparison.column} {comparison.metric.upper()}"
     text = f"{cell_name}: {labels.get(comparison.row, comparison.row)}"
-    others = [grid.cell(key, comparison.column, comparison.metric) for key in comparison.against]
-    known = [
-        (cell, key) for cell, key in zip(others, comparison.against, strict=True) if cell and cell.mean is not None
-    ]
-    if row is None or row.mean is None or len(known) < len(others):
-        return _Compared("missing", 0.0, paper=_paper(claim, row, others), text=f"{text} ({_why([row, *others])})")
-    against = [_against(claim, row, cell, f"{text} against {labels.get(key, key)}") for cell, key in known]
-    return replace(_deciding(claim, against, _strength), paper=_paper(claim, row, others))
+    others = {key: grid.cell(key, comparison.column, comparison.metric) for key in comparison.against}
+    if row is None or row.mean is None:
+        found = _missing(text, row)
+    else:
+        against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
+        found = _deciding(claim, against, _strength if claim.holds != "not_best" else _strength_for)
+    return replace(found, paper=_paper(claim, row, list(others.values())))
 
 
-def _against(claim: Claim, row: Cell, other: Cell, text: str) -> _Compared:
+def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:
+    both = f"{text} against {label}"
+    if other is None or other.mean is None:
+        return _missing(both, other)
     found = difference(row, other)
     if found is None:
-        return _Compared("missing", 0.0, text=text)
+        return _Compared("missing", 0.0, text=f"{both} (no seed in common)")
     margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=text)
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=both)
 
 
-def _why(cells: list[Cell | None]) -> str:
-    reasons = [
-        "not in this table" if cell is None else cell.why_missing for cell in cells if cell is None or cell.mean is None
-    ]
-    return reasons[0] or "no result"
+def _missing(text: str, cell: Cell | None) -> _Compared:
+    why = "not in this table" if cell is None else cell.why_missing or "no result"
+    return _Compared("missing", 0.0, text=f"{text} ({why})")
 
 
 def _strength(item: _Compared) -> tuple[int, float]:
-    return _rank(item.outcome), item.margin
+    return get_args(Outcome).index(item.outcome), item.margin
 
 
-def _rank(outcome: Outcome) -> int:
-    return get_args(Outcome).index(outcome)
+def _strength_for(item: _Compared) -> tuple[int, float]:
+    """Where one row ahead is enough, one that is missing leaves more open than one within noise."""
+    order: tuple[Outcome, ...] = ("wrong", "noise", "missing", "right")
+    return order.index(item.outcome), item.margin
 
 
 def _side(claim: Claim, row: Cell) -> int:

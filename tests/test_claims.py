@@ -143,6 +143,24 @@ def test_one_row_ahead_beyond_noise_is_enough_for_not_best() -> None:
     assert (found.verdict, found.ours) == ("reproduced", pytest.approx(-0.5))
 
 
+@pytest.mark.parametrize(
+    ("holds", "b", "verdict", "why"),
+    [
+        ("best", cell(91.0), "not reproduced", "TNEWS F1: A against B comes out the other way"),
+        ("best", cell(89.0), "cannot be told", "missing: TNEWS F1: A against C (no result)"),
+        ("not_best", cell(91.0), "reproduced", "TNEWS F1: A against B"),
+        ("not_best", cell(89.0), "cannot be told", "missing: TNEWS F1: A against C (no result)"),
+        ("not_best", cell(90.1, noise=5), "cannot be told", "missing: TNEWS F1: A against C (no result)"),
+    ],
+)
+def test_a_row_that_is_missing_decides_only_what_the_others_leave_open(
+    holds: str, b: Cell, verdict: Verdict, why: str
+) -> None:
+    found = judge("x", claim(holds, ["b", "c"]), grid({"a": cell(90.0), "b": b, "c": cell(None)}), TOLERANCE)
+    assert (found.verdict, found.why) == (verdict, why)
+    assert found.tested == (not why.startswith("missing"))
+
+
 def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
     both = claim("best").model_copy(
         update={
@@ -187,7 +205,7 @@ def test_what_is_missing_of_several_comparisons_is_said() -> None:
         TOLERANCE,
     )
     assert not found.tested
-    assert found.why == "missing: 1 of 2 comparisons, first TNEWS F1: A (no result)"
+    assert found.why == "missing: 1 of 2 comparisons, first TNEWS F1: A against C (no result)"
 
 
 def test_verdicts_are_rendered_with_names_as_themselves() -> None:
