@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.specs import canonical
 
 # What is fetched and what counts as content: configuration, tokenizer, safetensors weights. Never pickled weights,
@@ -70,10 +70,9 @@ def fetch_encoder(source: PretrainedSource) -> FoundEncoder:
     try:
         folder = snapshot_download(source.id, revision=source.revision, allow_patterns=list(FILE_PATTERNS))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
         raise UserError(
-            f"{source.id} (revision {source.revision}) could not be fetched from the hub: {reason}. Put a copy of it "
-            "into a folder and name that folder by --encoder-dir or BENCHMARK_ENCODER_DIR."
+            f"{source.id} (revision {source.revision}) could not be fetched from the hub: {first_line(error)}. Put a "
+            "copy of it into a folder and name that folder by --encoder-dir or BENCHMARK_ENCODER_DIR."
         ) from None
     _require_safetensors(Path(folder))
     return FoundEncoder(Path(folder), "hub", Path(folder).name)  # the hub's cache names a snapshot by its commit

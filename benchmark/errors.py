@@ -9,6 +9,12 @@ class UserError(Exception):
     """
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, without its full stop; the error's type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
 def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     """A half sentence that leads from a wrong name to a right one, e.g. ``did you mean "rau"?``.
 

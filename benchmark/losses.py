@@ -79,7 +79,7 @@ def poscal_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
     log_p = functional.log_softmax(logits.float(), dim=1)
     p = log_p.exp()
     bins = probability_bins(p.detach(), posterior_table.shape[0])
-    q = posterior_table.gather(0, bins)
+    q = posterior_table.detach().gather(0, bins)
     known = ~torch.isnan(q)
     log_q = torch.where(known, q, torch.ones_like(q)).clamp_min(SMALLEST_SHARE).log()
     return torch.where(known, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1).mean()

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmark.errors import UserError, nearest
+from benchmark.errors import UserError, first_line, nearest
 
 # The folder that is looked into before installed packages; of the process, for functions are called from deep within.
 _folders: list[Path] = []
@@ -70,8 +70,7 @@ def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: 
     except Exception as error:
         if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
             raise
-        first_line = (str(error).strip().splitlines() or ["no message"])[0]
-        raise UserError(f"{name} failed: {type(error).__name__}: {first_line}") from error
+        raise UserError(f"{name} failed: {type(error).__name__}: {first_line(error)}") from error
 
 
 def _find(module: str, folders: list[Path]) -> Path:

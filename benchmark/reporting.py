@@ -108,8 +108,8 @@ _ABOUT_RANKS = (
 )
 _RULE = (
     "The rule: of the methods whose F1 is not lower than that of the first one beyond noise and whose ECE is lower "
-    "beyond noise, the one with the lowest ECE; the first one where there is none (paired bootstrap over test rows and, "
-    "from two seeds on, the spread over seeds; 95 %, not corrected for the number of methods)."
+    "beyond noise, the one with the lowest ECE; the first one where there is none (paired bootstrap over test rows "
+    "and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of methods)."
 )
 
 

@@ -4,6 +4,7 @@ does.
 
 import contextlib
 import os
+import re
 import resource
 import signal
 import sys
@@ -17,7 +18,7 @@ import torch
 
 from benchmark import own_code
 from benchmark.environment import cpu_name, describe_environment
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
 from benchmark.scoring import score_all
 from benchmark.specs import Declared, McDropout, identity
@@ -38,6 +39,8 @@ from benchmark.workbench import Workbench, encoder_record
 
 OUT_OF_MEMORY = "out of memory"
 MOST_PIECES = 16
+# What torch says, in errors of several kinds, where memory ran out on a CPU, on a GPU, in a library on a GPU.
+_MEMORY_RAN_OUT = re.compile("can't allocate memory|out of memory|ALLOC_FAILED")
 
 
 class Worker:
@@ -163,15 +166,14 @@ def _summary(result: Result) -> str:
 
 
 def _in_words(error: Exception) -> tuple[str, str]:
-    lines = str(error).strip().splitlines()
-    first_line = lines[0] if lines else "no message"
-    if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in first_line:
-        return OUT_OF_MEMORY, first_line
+    sentence = first_line(error)
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or _MEMORY_RAN_OUT.search(sentence):
+        return OUT_OF_MEMORY, sentence
     if isinstance(error, Diverged):
         return "diverged", str(error)
     if isinstance(error, UserError):
         return "input", str(error)
-    return type(error).__name__, first_line
+    return type(error).__name__, sentence
 
 
 class _output_to:

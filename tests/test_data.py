@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from benchmark.data import check_corpus, corrupt_labels, load_corpus
 from benchmark.data.generated import generate
@@ -308,13 +309,26 @@ def test_generated_labels_have_their_shares_and_texts_their_lengths() -> None:
     assert lengths == {3, 4, 5, 6}
 
 
+def test_each_label_has_a_row_however_small_its_share() -> None:
+    corpus = generate(
+        "x", generated(label_shares=[991.0, 1.0, 1.0, 1.0, 1.0], rows={"train": 20, "validation": 5, "test": 5})
+    )
+    assert np.bincount(corpus.train.labels, minlength=5).tolist() == [16, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("rows", [{"train": 30, "test": 9}, {"train": 4, "validation": 9, "test": 9}])
+def test_generated_rows_of_every_split_are_asked_for(rows: dict[str, int]) -> None:
+    with pytest.raises(ValidationError, match="train, validation and test need at least one row a label each"):
+        generated(rows=rows)
+
+
 def test_confusion_bounds_what_can_be_learnt() -> None:
     """Texts of confused rows come from another label's words: a nearest-keyword reader sees it."""
     from collections import Counter, defaultdict
 
     def readable(confusion: float) -> float:
         corpus = generate(
-            "x", generated(confusion=confusion, keyword_share=0.8, rows={"train": 2000, "validation": 1, "test": 1000})
+            "x", generated(confusion=confusion, keyword_share=0.8, rows={"train": 2000, "validation": 5, "test": 1000})
         )
         words: dict[int, Counter] = defaultdict(Counter)
         for text, label in zip(corpus.train.texts, corpus.train.labels.tolist(), strict=True):

@@ -214,6 +214,15 @@ def trained(result: Result) -> Result:
     return result.model_copy(update={"training": result.training.model_copy(update={"epochs": epochs})})
 
 
+def test_terms_that_the_paper_does_not_have_are_drawn_under_their_own_names(registry: Registry, tmp_path: Path) -> None:
+    results = [made_result(registry, Subject("tnews", "base", name)) for name in ("bert", "focal", "brier")]
+    narrowed = only(registry, "training", dataset="tnews", methods=("bert", "focal", "brier"))
+    names, _ = drawn(narrowed, results, tmp_path)
+    assert any(name.startswith("training") for name in names)
+    courses = [training_courses(found) for found in source(registry, results).methods("tnews", "base", ["focal"])]
+    assert [course.weights for course in courses] == [(("focal", 1.0),)]
+
+
 def test_the_course_of_training_has_a_mark_where_terms_joined(registry: Registry) -> None:
     made = trained(made_result(registry, Subject("tnews", "base", "hs_rau")))
     courses = training_courses(source(registry, [made]).methods("tnews", "base", ["hs_rau"])[0])

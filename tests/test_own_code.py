@@ -38,6 +38,10 @@ def no_probabilities(logits, labels):
     return lambda scores: scores
 
 
+def nearly_probabilities(logits, labels):
+    return lambda scores: np.array([[1.0000009, 0.0]])
+
+
 def no_module(hidden, n_labels, generator):
     return 3
 
@@ -167,6 +171,8 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
     calibrator = OwnCalibrator(kind="own", function="parts:no_probabilities", settings={})
     with pytest.raises(UserError, match=r"parts:no_probabilities must give probabilities \(1, 2\)"):
         fit(calibrator, logits, labels).probabilities(logits)
+    calibrator = OwnCalibrator(kind="own", function="parts:nearly_probabilities", settings={})
+    assert fit(calibrator, logits, labels).probabilities(logits).tolist() == [[1.0, 0.0]]  # or its NLL were below 0
     head = OwnHead(kind="own", function="parts:no_module", settings={})
     with pytest.raises(UserError, match="parts:no_module must give a torch module, not int"):
         build_head(head, 4, 2, torch.Generator())

@@ -88,6 +88,9 @@ MISTAKES = [
     ("tables", "  main:\n", "  main:\n    numbr: x\n", r"unknown key \"numbr\"; did you mean \"number\"\?"),
     ("datasets", "folder: tnews", "folder: ../../etc", r"datasets\.tnews\.source\.folder: a path must be relative"),
     ("datasets", "format: json_lines", "format: jsonl", r"source\.format: input should be 'csv', 'json_lines' or 'parquet'"),
+    ("datasets", "vocabulary: ", "vocabulary: 2024-13-45 #", r"vocabulary: YAML cannot read \"2024-13-45\" \(month must be in 1\.\.12\); put quotes around a text\.$"),
+    ("datasets", "datasets:", "datasets: &all\n  alias: *all", r"datasets\.yaml: an alias \(\*\) leads back into what it stands in"),
+    ("methods", "lowest: ", "lowest: 1000 #", r"calibrators\.temperature: lowest: it must be below highest\.$"),
     ("datasets", "datasets:", "datasets: [", r"datasets\.yaml:\d+: this is not YAML"),
     ("datasets", "  hwu64:\n", "  tnews:\n", r"datasets\.yaml:\d+: datasets\.tnews is said twice"),
     ("encoders", "revision: refs/pr/1, ", "", r"encoders\.yaml:\d+: encoders\.\w+\.source: the key revision is missing\.$"),
@@ -158,6 +161,19 @@ def test_a_setting_that_no_rule_gives_is_named(experiments: Path) -> None:
     edit(experiments, "profiles", "        epsilon: 1.0e-8\n", "")
     with pytest.raises(UserError, match=r"profiles\.paper\.training gives no epsilon for bert on tnews"):
         resolve_run(load_registry(experiments), "paper", Subject("tnews", "base", "bert"), 0, Inputs())
+
+
+def test_a_term_that_could_never_join_is_refused(experiments: Path) -> None:
+    edit(
+        experiments,
+        "profiles",
+        "      - {dataset: hwu64, learning_rate",
+        "      - {method: hs_rau, epochs: 1}\n      - {dataset: hwu64, learning_rate",
+    )
+    registry = load_registry(experiments)
+    resolve_run(registry, "paper", Subject("tnews", "base", "bert"), 0, Inputs())
+    with pytest.raises(UserError, match="trains hs_rau on tnews for 1 epochs, and its term rau joins after 1 at the"):
+        resolve_run(registry, "paper", Subject("tnews", "base", "hs_rau"), 0, Inputs())
 
 
 def test_later_rules_have_the_last_word(experiments: Path) -> None:

@@ -40,6 +40,7 @@ __all__ = [
 # How much of the uncalibrated softmax is left in what a calibrator of single labels gives: it keeps the likelihood of a
 # label with a share of 0 finite, and the order of labels with one share that of their logits.
 _KEPT = 1e-6
+_OFF = 1e-6  # how far from 1 the probabilities of a row may sum up to
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,11 @@ def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array],
 
     def probabilities(scores: Array) -> Array:
         found: Array = own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
-        if found.shape != scores.shape or not (found.min() >= 0 and np.allclose(found.sum(axis=1), 1, atol=1e-6)):
+        total = found.sum(axis=-1, keepdims=True)
+        if found.shape != scores.shape or not (found.min() >= 0 and np.abs(total - 1).max() <= _OFF):
             raise UserError(f"{spec.function} must give probabilities {scores.shape}, each row summing to 1.")
-        return found
+        exact: Array = found / total  # or a probability above 1 by a rounding error has a score below 0
+        return exact
 
     return probabilities
 

@@ -17,7 +17,7 @@ from ray.exceptions import RayError
 from benchmark.cluster.node import OWN_FUNCTIONS
 from benchmark.cluster.slots import NodeSlot, node_devices, node_slots
 from benchmark.cluster.workers import RayWorker
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.jobs import WorkerSetup
 from benchmark.schedule import Device, PoolWorker, Slot
 from benchmark.schedule.local import WORKER
@@ -80,7 +80,7 @@ def _connect(address: str | None, own_functions: Path) -> None:
             else:
                 ray.init(address=named or "auto", **options)
         except (ConnectionError, RayError, RuntimeError, ValueError) as error:  # another version of Ray or Python, say
-            raise UserError(f"--backend ray: {named or 'the cluster here'}: {_first_line(error)}") from None
+            raise UserError(f"--backend ray: {named or 'the cluster here'}: {first_line(error)}") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)  # Ray sets one of its own, which would not end the workers first
     # What Ray prints of a node that is gone, twenty lines of its log, has no switch; the pool says it in one.
@@ -113,8 +113,3 @@ def _stage(folder: Path, own_functions: Path) -> None:
     (folder / OWN_FUNCTIONS).mkdir()
     for path in own_functions.glob("*.py"):
         shutil.copy2(path, folder / OWN_FUNCTIONS)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -14,6 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from benchmark.cluster.node import NodeWorker, Returned
 from benchmark.cluster.slots import NodeSlot
 from benchmark.environment import code_state
+from benchmark.errors import first_line
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.schedule import NoPlace
 from benchmark.store import Damaged, Result, ResultFolder, claim
@@ -58,10 +59,10 @@ class RayWorker:
                 raise NoPlace(reason) from None
             except RayError as error:  # the node has just died, perhaps; the cluster may not know yet
                 self.alive = False
-                last = f" ({_first_line(error)})"
+                last = f" ({f'{type(error).__name__}: {first_line(error)}'})"
                 await self.end()
                 if time.monotonic() > give_up:
-                    raise NoPlace(f"{self._where()}: {_first_line(error)}") from None
+                    raise NoPlace(f"{self._where()}: {f'{type(error).__name__}: {first_line(error)}'}") from None
                 await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
         if problem:
             self._write_log(problem.encode())
@@ -143,8 +144,3 @@ class RayWorker:
 
     def _where(self) -> str:
         return self.slot.device.name
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

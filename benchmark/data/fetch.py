@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmark.declarations import Dataset, Download, FileSource, HubDownload
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 
 _SECONDS_WITHOUT_AN_ANSWER = 60
 _RETRIES = 2
@@ -116,8 +116,9 @@ def _from_hub(name: str, download: HubDownload, content: Path) -> None:
     try:
         rows = datasets.load_dataset(download.id, download.config, revision=download.revision, split=download.split)
     except (datasets.exceptions.DatasetNotFoundError, OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise UserError(f'The data set "{name}" could not be fetched from the hub ({download.id}): {reason}.') from None
+        raise UserError(
+            f'The data set "{name}" could not be fetched from the hub ({download.id}): {first_line(error)}.'
+        ) from None
     for column, feature in rows.features.items():
         if isinstance(feature, datasets.ClassLabel):
             numbers = rows[column]

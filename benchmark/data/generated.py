@@ -57,8 +57,12 @@ def _texts(
 
 
 def _labels(generator: np.random.Generator, shares: np.ndarray, n_rows: int) -> np.ndarray:
-    """Labels in the given shares as nearly as whole rows allow (at least one row each), in random order."""
+    """Labels in the given shares as nearly as whole rows allow (at least one row each, of at least one row a label), in
+    random order.
+    """
     counts = np.maximum(np.floor(shares * n_rows).astype(np.int64), 1)
+    while counts.sum() > n_rows:  # rows given to labels whose share is less than one come from the largest
+        counts[counts.argmax()] -= 1
     order = np.argsort(-(shares * n_rows - counts), kind="stable")
-    counts[order[: max(n_rows - counts.sum(), 0)]] += 1
-    return generator.permutation(np.repeat(np.arange(len(shares)), counts)[:n_rows]).astype(np.int64)
+    counts[order[: n_rows - counts.sum()]] += 1
+    return generator.permutation(np.repeat(np.arange(len(shares)), counts)).astype(np.int64)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.declarations import FileSource
-from benchmark.errors import UserError, nearest
+from benchmark.errors import UserError, first_line, nearest
 
 
 class Row(NamedTuple):
@@ -116,10 +116,11 @@ def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iter
     try:
         frame = pd.read_parquet(path)
     except (ArrowInvalid, ValueError) as error:
-        raise UserError(f"{path}: this is not Parquet: {str(error).splitlines()[0].rstrip('.')}.") from None
+        raise UserError(f"{path}: this is not Parquet: {first_line(error)}.") from None
     for column in columns:
         if column not in frame.columns:
-            raise UserError(f'{path}: there is no column "{column}"; {nearest(column, list(frame.columns))}')
+            names = [str(name) for name in frame.columns]
+            raise UserError(f'{path}: there is no column "{column}"; {nearest(column, names)}')
     yield from enumerate(frame[list(columns)].to_dict("records"), start=1)
 
 

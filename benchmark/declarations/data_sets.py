@@ -47,6 +47,9 @@ class GeneratedSource(Declared):
             raise PydanticCustomError("keywords", "keywords_per_label: there are not so many words in the vocabulary")
         if self.label_shares is not None and len(self.label_shares) != self.labels:
             raise PydanticCustomError("shares", "label_shares: one share a label is needed")
+        for split in ("train", "validation", "test"):
+            if self.rows.get(split, 0) < self.labels:
+                raise PydanticCustomError("rows", "rows: train, validation and test need at least one row a label each")
         return self
 
 
@@ -103,6 +106,12 @@ class Publisher(Declared):
     downloads: Items[Download] = Field(default=())
     hub: Items[HubDownload] = Field(default=())
 
+    @model_validator(mode="after")
+    def _somewhere(self) -> "Publisher":
+        if not self.downloads and not self.hub:
+            raise PydanticCustomError("publisher", 'say where the files are: "downloads", "hub", or both')
+        return self
+
 
 class Dataset(Declared):
     """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted"."""
@@ -123,6 +132,14 @@ class Dataset(Declared):
         folder = self.source.folder if isinstance(self.source, FileSource) else ""
         if self.publisher is not None and PurePath(folder).is_absolute():
             raise PydanticCustomError("folder", "publisher: what is fetched goes below the cache; name a folder there")
+        return self
+
+    @model_validator(mode="after")
+    def _generated_whole(self) -> "Dataset":
+        given = [name for name in ("validation", "test") if getattr(self, name) is not None]
+        if isinstance(self.source, GeneratedSource) and (given or self.labels != "sorted"):
+            what = given[0] if given else "labels"
+            raise PydanticCustomError("generated", f"{what}: a generated source makes it itself; leave it out")
         return self
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from benchmark.declarations import Encoder, PretrainedSource
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.models.bert_layers import BUILT_LIKE_BERT, encode_at_cls
 from benchmark.models.rows import LaidOut, Rows, TokenisedTexts
 
@@ -126,7 +126,7 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
             **overrides,
         )
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder} cannot be loaded as an encoder: {str(error).strip().splitlines()[0]}") from None
+        raise UserError(f"{folder} cannot be loaded as an encoder: {first_line(error)}.") from None
     finally:
         transformers_logging.set_verbosity(before)
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler"))
@@ -146,7 +146,7 @@ def load_tokenizer(encoder: Encoder, folder: Path) -> Any:
     try:
         return loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, ImportError) as error:
-        raise UserError(f"{folder}: the tokenizer cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+        raise UserError(f"{folder}: the tokenizer cannot be loaded: {first_line(error)}.") from None
 
 
 def tokenise(tokenizer: Any, texts: tuple[str, ...], max_length: int) -> TokenisedTexts:

@@ -18,6 +18,8 @@ from benchmark.specs import (
     Optimisation,
     RunSpec,
     ViewSpec,
+    earliest_start,
+    term_name,
 )
 
 
@@ -48,7 +50,7 @@ def encoder_name(profile: Profile, subject: Subject) -> str | None:
 def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: int, inputs: Inputs) -> RunSpec:
     """The whole run behind a subject in a profile, every setting written out.
 
-    Raises UserError where the profile's training rules leave a setting open.
+    Raises UserError where the profile's training rules leave a setting open, or where a term could never join.
     """
     profile = registry.profile(profile_name)
     head, loss = composition(registry, subject.method)
@@ -56,6 +58,13 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
     assert encoder is not None, f"{subject} is not offered by {profile_name}"
     settings = _training_settings(registry, profile_name, subject)
     max_length = settings.pop("max_length")
+    for term in loss:
+        if (start := earliest_start(term)) >= settings["epochs"]:
+            raise UserError(
+                f"Profile {profile_name} trains {subject.method} on {subject.dataset} for {settings['epochs']} epochs, "
+                f"and its term {term_name(term)} joins after {start} at the earliest, so never; give it more epochs or "
+                "an earlier start."
+            )
     return RunSpec.model_validate(
         {
             "training_version": TRAINING_VERSION,

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 
 # Written in C where PyYAML was built so, as it mostly is: thirteen times as fast, which every command waits for.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -37,10 +37,17 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
         raise UserError(f"{path}:{line}: this is not YAML: {error.problem}.") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: this is not YAML: {error}.") from None
+    except RecursionError:
+        raise UserError(f"{path}: this is not YAML that can be read: it is nested too deeply.") from None
     lines: Lines = {}
     if not isinstance(node, yaml.MappingNode):
         raise UserError(f"{path}: a mapping of names to settings is expected at the top.")
-    return _value(path, node, (), lines), lines
+    try:
+        return _value(path, node, (), lines), lines
+    except RecursionError:
+        raise UserError(
+            f"{path}: an alias (*) leads back into what it stands in, or it is nested too deeply."
+        ) from None
 
 
 def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> Any:
@@ -58,10 +65,18 @@ def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> An
         raise UserError(
             f"{path}:{line}: {dotted(at)}: YAML reads {node.value} as text, not as a number; write {point}e{sign}."
         )
+    return _plain(path, node, at)
+
+
+def _plain(path: Path, node: yaml.ScalarNode, at: tuple[Key, ...]) -> Any:
     try:
-        return yaml.SafeLoader("").construct_object(node, deep=True)
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}:{line}: {dotted(at)}: {error}.") from None
+        return yaml.SafeLoader("").construct_object(node)
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date that is none, a number of 5,000 digits
+        line = node.start_mark.line + 1
+        quoted = node.value if len(node.value) <= 40 else f"{node.value[:40]}..."
+        raise UserError(
+            f'{path}:{line}: {dotted(at)}: YAML cannot read "{quoted}" ({first_line(error)}); put quotes around a text.'
+        ) from None
 
 
 def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lines) -> dict[Key, Any]:
@@ -70,7 +85,7 @@ def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lin
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == "tag:yaml.org,2002:merge":
             raise UserError(f"{path}:{line}: {dotted(at)}: a key must be a plain name.")
-        key = yaml.SafeLoader("").construct_object(key_node)
+        key = _plain(path, key_node, at)
         if key in result:
             raise UserError(f"{path}:{line}: {dotted((*at, key))} is said twice; keep one of the two.")
         lines[(*at, key)] = line

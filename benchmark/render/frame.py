@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from benchmark.specs import term_name
 from benchmark.store import Result, ViewRecord
 
 _COLUMNS = [
@@ -47,7 +48,7 @@ def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any
             "corruption": run.data.corruption,
             "encoder": run.encoder.encoder,
             "head": run.head.kind,
-            "loss": "+".join(term.term for term in run.loss),
+            "loss": "+".join(term_name(term) for term in run.loss),
             "loss_settings": json.dumps([term.model_dump(mode="json") for term in run.loss]),
             "learning_rate": run.optimisation.learning_rate,
             "epochs": run.optimisation.epochs,

@@ -64,6 +64,7 @@ from benchmark.specs.training import (
     StartByEntropy,
     StartByEpoch,
     UncertaintyTerm,
+    earliest_start,
     joins_at_once,
 )
 
@@ -115,6 +116,7 @@ __all__ = [
     "VectorScaling",
     "ViewSpec",
     "canonical",
+    "earliest_start",
     "identity",
     "joins_at_once",
     "readable_name",

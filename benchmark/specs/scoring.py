@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from benchmark.specs.declared import Count, Declared, NotNegative, OwnFunction, Positive
 
@@ -16,6 +17,12 @@ class TemperatureScaling(Declared):
     kind: Literal["temperature"]
     lowest: Positive
     highest: Positive
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "TemperatureScaling":
+        if self.lowest >= self.highest:
+            raise PydanticCustomError("bounds", "lowest: it must be below highest")
+        return self
 
 
 class VectorScaling(Declared):

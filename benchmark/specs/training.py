@@ -205,6 +205,15 @@ def joins_at_once(term: LossTerm) -> bool:
     return not isinstance(term, PoscalTerm)
 
 
+def earliest_start(term: LossTerm) -> int:
+    """After how many epochs the term joins at the earliest."""
+    if not isinstance(term, UncertaintyTerm | PoscalTerm):
+        return 0
+    start = term.start.after_epochs if isinstance(term.start, StartByEpoch) else term.start.at_least_epochs
+    only_at_the_end = isinstance(term, PoscalTerm) and term.updates_per_epoch == 1  # of its first table's epoch
+    return max(start, 1) if only_at_the_end else start
+
+
 class Optimisation(Declared):
     """AdamW with a linear warm-up (a share of all steps) and a linear or no decay."""
 

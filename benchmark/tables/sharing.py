@@ -36,7 +36,9 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
     shared = tuple(seed for seed in builder.seeds if all(seed in seeds for seeds in single))
     if shared != builder.seeds:
         grid = builder.over(shared).build(name, table)
-    rows, ensembles, short = [], [], []
+    rows: list[GridRow] = []
+    ensembles: list[GridRow] = []
+    short: list[str] = []
     for row, ensemble in zip(_rows(grid), calibrators, strict=True):
         behind = {_seeds_behind(cell, ensemble) for cell in row.cells}
         if shared and behind == {frozenset(shared)}:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 
+from benchmark.errors import first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded
 from benchmark.plan import PlannedRun
 from benchmark.schedule import Update
@@ -78,8 +79,7 @@ class Listener:
             for run_id in list(self.logs):
                 self._end(run_id, "interrupted", {})
         except Exception as error:  # whatever it is, it is not worth a run
-            lines = str(error).strip().splitlines() or ["no message"]
-            self.say(f"--track {self.name} failed and is switched off, the runs go on: {lines[0]}")
+            self.say(f"--track {self.name} failed and is switched off, the runs go on: {first_line(error)}")
 
     def _note(self, tracker: Tracker, update: Update) -> None:
         job, event = update.job, update.event

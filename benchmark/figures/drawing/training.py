@@ -1,6 +1,6 @@
 """The course of training."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from benchmark.figures.drawing.sheet import Sheet, panel_letter
-from benchmark.figures.drawing.style import BLACK, BLUE, GREY, ORANGE, VERMILLION, Look, Style
+from benchmark.figures.drawing.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Look, Style
 from benchmark.figures.series import Course, MethodCourses
 from benchmark.figures.words import Words
 
@@ -19,6 +19,7 @@ _TERMS = {
     "avuc": ("AVUC", Style(ORANGE, "s", (0, (5, 1.5)))),
     "poscal": ("KL (PosCal)", Style(BLUE, "^", (0, (1, 1)))),
 }
+_OTHER_TERMS = (GREEN, PURPLE, SKY)
 _WHOLE = Style(BLACK, "o", "-")
 _JOINED: Look = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 _THRESHOLD: Look = {"color": VERMILLION, "linewidth": 1.0, "linestyle": (0, (1, 1))}
@@ -29,12 +30,13 @@ def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
     sheet = Sheet(words, body_height=4.75, legend_lines=1)
     columns = max(len(methods), 2)
     grid = sheet.panels(3, columns, left=0.55, top=0.42, bottom=0.42, between=(0.2, 0.16), sharex=True, sharey="row")
+    looks = _looks(methods)
     for column, method in enumerate(methods):
         terms, accuracy, entropy = (row[column] for row in grid)
-        terms.set_title(f"{panel_letter(column)} {method.label}\n{_loss(method)}")
+        terms.set_title(f"{panel_letter(column)} {method.label}\n{_loss(method, looks)}")
         for course in method.courses:
             for name, values in course.terms:
-                _line(terms, values, _TERMS[name][1])
+                _line(terms, values, looks[name][1])
             _line(accuracy, course.accuracy, _WHOLE)
             _line(entropy, course.entropy, _WHOLE)
             for axes in (terms, accuracy, entropy):
@@ -49,7 +51,7 @@ def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
             axes.grid(axis="y")
         for axes in row[len(methods) :]:
             axes.remove()
-    sheet.legend(_handles(methods), columns=7)
+    sheet.legend(_handles(methods, looks), columns=7)
     return sheet.figure
 
 
@@ -63,20 +65,28 @@ def _mark_joined(axes: Axes, course: Course) -> None:
         axes.axvline(epoch + 0.5, **_JOINED)
 
 
-def _loss(method: MethodCourses) -> str:
+def _looks(methods: Sequence[MethodCourses]) -> dict[str, tuple[str, Style]]:
+    """Label and look of every term that is drawn; terms that the paper does not have take other colours in turn."""
+    used = dict.fromkeys(name for method in methods for name, _ in method.weights)
+    others = [name for name in used if name not in _TERMS]
+    more = {
+        name: (name.replace("_", " "), Style(_OTHER_TERMS[index % len(_OTHER_TERMS)], "D", (0, (4, 1, 1, 1))))
+        for index, name in enumerate(others)
+    }
+    return {name: look for name, look in (_TERMS | more).items() if name in used}
+
+
+def _loss(method: MethodCourses, looks: Mapping[str, tuple[str, Style]]) -> str:
     """The loss as a formula: CE + 3 RAU + KL."""
-    parts = [
-        f"{'' if weight == 1 else f'{weight:g} '}{_TERMS[name][0].split(' ')[0]}" for name, weight in method.weights
-    ]
+    short = {name: label.partition(" (")[0] for name, (label, _) in looks.items()}
+    parts = [f"{'' if weight == 1 else f'{weight:g} '}{short[name]}" for name, weight in method.weights]
     return " + ".join(parts)
 
 
-def _handles(methods: Sequence[MethodCourses]) -> list[Line2D]:
-    used = {name for method in methods for name, _ in method.weights}
+def _handles(methods: Sequence[MethodCourses], looks: Mapping[str, tuple[str, Style]]) -> list[Line2D]:
     handles = [
         Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line, markersize=3, label=label)
-        for name, (label, style) in _TERMS.items()
-        if name in used
+        for label, style in looks.values()
     ]
     courses = [course for method in methods for course in method.courses]
     if any(course.joined for course in courses):

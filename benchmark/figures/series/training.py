@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.figures.series.collecting import MethodResults
+from benchmark.specs import term_name
 from benchmark.store import Result
 
 Array = NDArray[Any]
@@ -37,7 +38,7 @@ class MethodCourses:
 def training_courses(found: MethodResults) -> MethodCourses:
     """The courses of one method that has at least one result."""
     results = [scored.result for scored in found.scored]
-    weights = tuple((term.term, term.weight) for term in results[0].run.loss)
+    weights = tuple((term_name(term), term.weight) for term in results[0].run.loss)
     return MethodCourses(found.method, found.label, weights, found.seeds, tuple(_course(result) for result in results))
 
 
@@ -47,7 +48,7 @@ def _course(result: Result) -> Course:
     joined = [(number, epoch.joined) for number, epoch in enumerate(epochs, start=1) if epoch.joined]
     return Course(
         terms=tuple(
-            (term.term, np.array([epoch.terms[index] for epoch in epochs], dtype=float))
+            (term_name(term), np.array([epoch.terms[index] for epoch in epochs], dtype=float))
             for index, term in enumerate(result.run.loss)
         ),
         accuracy=np.array([100 * epoch.accuracy for epoch in epochs]),
