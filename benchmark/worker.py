@@ -50,6 +50,8 @@ class Worker:
         self.setup = setup
         self.events = events
         self.device = torch.device(setup.device)
+        torch.zeros(1, device=self.device)  # a device that cannot be used ends the worker here, not a run
+        self.device_name, self.device_uuid = _name(self.device)
         self.folder = ResultFolder(setup.results_root, setup.profile)
         self.bench = Workbench(setup, self.device)
 
@@ -130,10 +132,15 @@ class Worker:
         return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
 
     def _environment(self) -> EnvironmentRecord:
-        if self.device.type == "cuda":
-            properties = torch.cuda.get_device_properties(self.device)
-            return describe_environment(properties.name, str(properties.uuid), torch.get_num_threads())
-        return describe_environment(cpu_name(), None, torch.get_num_threads())
+        return describe_environment(self.device_name, self.device_uuid, torch.get_num_threads())
+
+
+def _name(device: torch.device) -> tuple[str, str | None]:
+    """A device's name and UUID, if it has one."""
+    if device.type != "cuda":
+        return cpu_name(), None
+    properties = torch.cuda.get_device_properties(device)
+    return properties.name, str(properties.uuid)
 
 
 def _logits(trained: Trained, data: TrainingData) -> Logits:

@@ -107,7 +107,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> torch.device:
 def mixtures_of_two_steps(bench: Bench, run: RunSpec, device: torch.device, pieces: int = 1) -> list[str]:
     """The operations on tensors of two devices in two steps on ``device``, every loss term having joined."""
     data, encoder, _ = bench.inputs(run)
-    encoder.to(device)
+    encoder.to(device).train()
     head = build_head(run.head, encoder.hidden, data.n_labels, torch.Generator()).to(device)
     objective = Objective(run.loss, data.n_labels, 4, 6, device, 0)
     for term in objective.terms:
@@ -129,6 +129,22 @@ def test_a_step_on_a_device_touches_no_tensor_of_another(
     bench: Bench, device: torch.device, method: str, pieces: int
 ) -> None:
     assert mixtures_of_two_steps(bench, bench.run(method), device, pieces) == []
+
+
+def test_attention_drops_out_at_its_rate_on_a_device(
+    bench: Bench, device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = set()
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def noted(query: torch.Tensor, *others: torch.Tensor, dropout_p: float = 0.0, **keywords: object) -> torch.Tensor:
+        if query.device == device:
+            rates.add(dropout_p)
+        return attention(query, *others, dropout_p=dropout_p, **keywords)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noted)
+    mixtures_of_two_steps(bench, bench.run("bert"), device)
+    assert rates == {0.1}
 
 
 @pytest.mark.parametrize("role", ["albert_tiny", "xlnet", "bert_large"])

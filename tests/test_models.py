@@ -406,6 +406,38 @@ def test_missing_weights_are_refused_not_drawn_at_random(folders: dict[str, Path
         load_encoder(built(), folder)
 
 
+@pytest.mark.parametrize(
+    ("config", "settings", "sentence"),
+    [
+        ("GPT2Config", {"n_embd": 32, "n_layer": 2, "n_head": 4}, "does not depend on the text"),
+        ("ConvBertConfig", {"hidden_size": 32, "num_attention_heads": 4}, "depends on the texts beside it"),
+        ("BartConfig", {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1}, "holds a decoder"),
+    ],
+)
+def test_what_gives_no_vector_of_a_text_is_refused(
+    config: str, settings: dict[str, int], sentence: str, tmp_path: Path
+) -> None:
+    import transformers
+
+    torch.manual_seed(0)
+    transformers.AutoModel.from_config(getattr(transformers, config)(vocab_size=80, **settings)).save_pretrained(
+        tmp_path
+    )
+    declared = built().model_copy(update={"source": pretrained("mine"), "layers": None})
+    with pytest.raises(UserError, match=sentence):
+        load_encoder(declared, tmp_path)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_a_damaged_file_of_an_encoder_is_one_sentence(folders: dict[str, Path], tmp_path: Path, file: str) -> None:
+    folder = Path(shutil.copytree(folders["bert"], tmp_path / "damaged"))
+    content = (folder / file).read_bytes()
+    (folder / file).write_bytes(content[: len(content) // 2])
+    load = load_tokenizer if file == "tokenizer.json" else load_encoder
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load(built(), folder)
+
+
 def test_a_tokenizer_that_knows_no_word_is_refused(folders: dict[str, Path]) -> None:
     tokenizer = load_tokenizer(built(), folders["bert"])
     with pytest.raises(UserError, match=r"of all tokens are unknown .* \"tokenizer_class\""):

@@ -53,6 +53,7 @@ def test_all_gpus_are_found_and_named() -> None:
         ("-1", []),
         ("NoDevFiles", []),
         ("0,-1,1", ["0"]),
+        ("0,7", ["0"]),
     ],
 )
 def test_visible_devices_are_passed_through_one_slot_each(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AlbertTokenizer,
@@ -21,7 +22,7 @@ from transformers.utils import logging as transformers_logging
 from benchmark.declarations import Encoder, PretrainedSource
 from benchmark.errors import UserError, first_line
 from benchmark.models.bert_layers import BUILT_LIKE_BERT, encode_at_cls
-from benchmark.models.rows import LaidOut, Rows, TokenisedTexts
+from benchmark.models.rows import LaidOut, Rows, TokenisedTexts, lay_out
 
 # Families that take positions and a block mask, with the number their positions start at relative to the padding id
 # (None: 0).
@@ -31,6 +32,8 @@ _PERMUTATION_MASKED = {"xlnet"}
 _TOKENIZERS = {"BertTokenizer": BertTokenizer, "XLNetTokenizer": XLNetTokenizer, "AlbertTokenizer": AlbertTokenizer}
 # More unknown tokens than this, and the tokenizer is not the one the weights were trained with.
 _MOST_UNKNOWN = 0.5
+# Of an encoder's largest value: two layouts of one text differ by less, vectors of two texts by more.
+_SAME, _OTHER = 1e-3, 1e-6
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
     transformers_logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        if getattr(config, "is_decoder", False):
-            raise UserError(f"{folder} holds a decoder (is_decoder in its config.json), whose [CLS] sees no text.")
+        if getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False):
+            raise UserError(f"{folder} holds a decoder (says its config.json), whose [CLS] is no vector of a text.")
         available = config.num_hidden_layers
         if encoder.layers is not None and encoder.layers > available:
             raise UserError(f'Encoder "{encoder.label}" asks for {encoder.layers} layers; {folder} has {available}.')
@@ -125,7 +128,7 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
             output_loading_info=True,
             **overrides,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError, AssertionError, SafetensorError) as error:
         raise UserError(f"{folder} cannot be loaded as an encoder: {first_line(error)}.") from None
     finally:
         transformers_logging.set_verbosity(before)
@@ -135,8 +138,40 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
             f"{folder} lacks weights that the encoder needs: {', '.join(missing[:3])} ({len(missing)} in all)."
         )
     if getattr(transformer, "pooler", None) is not None:
-        transformer.pooler = None  # the encoded vector is the hidden state itself; an unused layer would only cost
-    return TextEncoder(transformer)
+        transformer.pooler = nn.Identity()  # the encoded vector is the hidden state itself
+    loaded = TextEncoder(transformer)
+    _try_out(loaded, folder)
+    return loaded
+
+
+@torch.inference_mode()
+def _try_out(encoder: TextEncoder, folder: Path) -> None:
+    """Refuse an encoder whose vector of a text does not depend on the text, or depends on others beside it."""
+    n_tokens = int(encoder.transformer.config.vocab_size)
+    generator = np.random.default_rng(0)
+    lengths = np.array([9, 5, 7, 3, 12, 4, 10, 6])  # enough for texts of two lengths in one padded part
+    tokens = generator.integers(min(5, n_tokens - 1), n_tokens, size=lengths.sum()).astype(np.int32)
+    tokens[tokens == encoder.padding] = n_tokens - 1 if encoder.padding != n_tokens - 1 else 0
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    tokens[starts[:-1]] = tokens[0]  # as [CLS] is: the same in all
+    texts = TokenisedTexts(tokens, starts, np.zeros(len(lengths), np.int64), None)
+    on_device = TextsOnDevice.of(texts, encoder.padding, torch.device("cpu"))
+    encoder.eval()
+    try:
+        together = encoder(on_device, lay_out(texts, np.arange(len(lengths)), encoder.packed))
+        alone = [encoder(on_device, lay_out(texts, np.array([text]), encoder.packed)) for text in range(len(lengths))]
+    except Exception as error:  # whatever a model of an unknown family does with these inputs
+        raise UserError(
+            f"{folder} cannot be used as an encoder: {type(error).__name__}: {first_line(error)}."
+        ) from error
+    by_itself = torch.cat(alone)
+    size = float(by_itself.abs().max())
+    if not float((together - by_itself).abs().max()) <= _SAME * size:
+        raise UserError(f"{folder}: what this encoder gives for a text depends on the texts beside it; take another.")
+    if float((by_itself[0] - by_itself[1]).abs().max()) <= _OTHER * size:
+        raise UserError(
+            f"{folder}: the vector of this encoder's first token does not depend on the text; take another."
+        )
 
 
 def load_tokenizer(encoder: Encoder, folder: Path) -> Any:
@@ -145,7 +180,7 @@ def load_tokenizer(encoder: Encoder, folder: Path) -> Any:
     loader = AutoTokenizer if declared is None else _TOKENIZERS[declared]
     try:
         return loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:  # of every kind, where one of its files is damaged
         raise UserError(f"{folder}: the tokenizer cannot be loaded: {first_line(error)}.") from None
 
 

@@ -1,6 +1,7 @@
 """Texts laid out in rows, so that an encoder computes (nearly) no padding."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ class TokenisedTexts:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(self.starts)
 

@@ -45,8 +45,8 @@ def find_devices() -> list[Device]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = _gpu_names()
     if visible is not None:
-        tokens = _visible_tokens(visible)
-        return [Device("cuda", names.get(token, f"GPU {token}"), token) for token in tokens if names] or [_cpu()]
+        tokens = _visible_tokens(visible, names)
+        return [Device("cuda", names.get(token, f"GPU {token}"), token) for token in tokens] or [_cpu()]
     indices = [token for token in names if token.isdigit()]
     return [Device("cuda", names[index], index) for index in indices] or [_cpu()]
 
@@ -82,11 +82,14 @@ def _host_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _visible_tokens(visible: str) -> list[str]:
-    """The devices that CUDA would see: indices and names up to the first that is none, as -1 or nothing."""
-    tokens = []
+def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
+    """The devices that CUDA would see: indices and names up to the first that is none, as -1, nothing, or an index
+    beyond the last; none where there is no driver.
+    """
+    tokens: list[str] = []
     for token in (part.strip() for part in visible.split(",")):
-        if not token.isdigit() and not token.startswith(("GPU-", "MIG-")):
+        known = token in names if token.isdigit() else token.startswith(("GPU-", "MIG-"))
+        if not names or not known:
             break
         tokens.append(token)
     return tokens

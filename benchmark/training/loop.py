@@ -76,6 +76,8 @@ def train(
     ``torch.OutOfMemoryError`` as torch does.
     """
     settings = run.optimisation
+    # cuDNN's attention, which torch would choose on recent GPUs, plans anew for each shape, and packed rows have many
+    torch.backends.cuda.enable_cudnn_sdp(False)
     autocast, precision = _autocast(settings.precision, device)
     torch.manual_seed(sub_seed(run.seed, "dropout"))
     head_generator = torch.Generator().manual_seed(sub_seed(run.seed, "head"))
