@@ -21,7 +21,8 @@ Item = TypeVar("Item")
 @dataclass(frozen=True)
 class Judgement:
     """A claim and what became of it. ``ours``: the difference between the row and the other one that decides, as
-    printed; ``interval``: its 95 % interval; ``paper``: the paper's difference to the nearest other one.
+    printed; ``interval``: its 95 % interval; ``paper``: the paper's difference between the same two, where
+    ours is missing that to the nearest other one.
     """
 
     name: str
@@ -132,7 +133,7 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     else:
         against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
         found = _deciding(claim, against, _strength if claim.holds != "not_best" else _strength_for)
-    return replace(found, paper=_paper(claim, row, list(others.values())))
+    return found if found.paper is not None else replace(found, paper=_paper(claim, row, list(others.values())))
 
 
 def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:
@@ -144,7 +145,8 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
         return _Compared("missing", 0.0, text=f"{both} (no seed in common)")
     margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), text=both)
+    paper = None if row.paper is None or other.paper is None else row.paper - other.paper
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both)
 
 
 def _missing(text: str, cell: Cell | None) -> _Compared:
@@ -174,7 +176,7 @@ def _deciding(claim: Claim, items: Iterable[Item], strength: Callable[[Item], An
 
 
 def _paper(claim: Claim, row: Cell | None, others: list[Cell | None]) -> float | None:
-    """The same difference between the paper's numbers."""
+    """The paper's difference where ours is missing: to the row that decides there."""
     numbers = [cell.paper for cell in others if cell is not None and cell.paper is not None]
     if row is None or row.paper is None or len(numbers) < len(others):
         return None

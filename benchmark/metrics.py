@@ -33,6 +33,29 @@ def classwise_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10)
     return errors
 
 
+def ece_if_calibrated(probabilities: ArrayLike, n_bins: int = 10, draws: int = 20) -> float:
+    """The class-wise ECE summed over labels that a perfectly calibrated model with these probabilities would have on so
+    many rows, by chance alone: the mean over ``draws`` sets of labels that are drawn from the probabilities themselves,
+    a fraction. The surer a model, the smaller it is. Source: consistency resampling, Bröcker and Smith, 2007.
+
+    Raises ValueError as ``classwise_ece`` does.
+    """
+    rows = np.asarray(probabilities)
+    p, _ = _checked(rows, np.zeros(len(rows), dtype=np.int64), n_bins)
+    n_rows, n_labels = p.shape
+    cells = bin_indices(p.ravel(), n_bins).reshape(n_rows, n_labels) + n_bins * np.arange(n_labels)
+    expected = np.bincount(cells.ravel(), weights=p.ravel(), minlength=n_bins * n_labels)
+    cumulative, every = p.cumsum(axis=1), np.arange(n_rows)
+    generator = np.random.default_rng(0)
+    gaps = []
+    for _ in range(draws):
+        passed = (cumulative < generator.random((n_rows, 1))).sum(axis=1)
+        drawn = np.minimum(passed, n_labels - 1)  # a row's sum may fall short of 1 by a rounding error
+        borne = np.bincount(cells[every, drawn], minlength=n_bins * n_labels)
+        gaps.append(np.abs(borne - expected).sum() / n_rows)
+    return float(np.mean(gaps))
+
+
 def top_label_ece(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> float:
     """Expected calibration error of the predicted label's confidence in equal-width bins, a fraction.
 

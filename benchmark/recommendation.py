@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from benchmark.declarations import Metric, Table, TableColumn
 from benchmark.registry import Subject, clean_columns
@@ -104,11 +105,14 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
         _verdict(advised, lowest, baseline),
+        "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
+        _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised if better else lowest]),
         _ties(advised if better else lowest, allowed),
         _losers(candidates),
         _few_rows(builder, dataset, baseline.row.key),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
+        f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
     ]
     return Recommendation(label, advised.name, tuple(filter(None, sentences)))
 
@@ -125,7 +129,7 @@ def _verdict(advised: _Candidate, lowest: _Candidate, baseline: _Candidate) -> s
     """What to use and why; and which other method has the lowest ECE, where that is not one beyond noise."""
     if lowest is baseline:
         ece = number(baseline.ece.mean, baseline.ece.decimals)
-        return f"{baseline.name} has the lowest ECE, {ece}, of the methods that lose no F1: keep it."
+        return f"{baseline.name} has the lowest ECE, {ece}, of the methods not shown to lose F1: keep it."
     if advised is baseline:
         keep = f"No method has a lower ECE than {baseline.name} beyond noise: keep {baseline.name}."
         return f"{keep} Lowest is {lowest.name}: {_beside(lowest, baseline)}."
@@ -191,6 +195,19 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
         )
     parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
     return " ".join(filter(None, parts))
+
+
+def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
+    """How much of the ECE of these methods a perfectly calibrated model would have on so few rows."""
+    parts = []
+    for method in dict.fromkeys(methods):
+        found = [builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds]
+        chance = [one.view.scores.get("ece_if_calibrated") for one in found if not isinstance(one, str)]
+        known = [value for value in chance if value is not None]
+        if not known or len(known) < len(seeds):
+            return ""
+        parts.append(f"{number(100 * fmean(known), method.ece.decimals)} as sure as {method.name}")
+    return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
 
 
 def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:

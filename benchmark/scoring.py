@@ -52,6 +52,7 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
         scores={
             **{name: classified[name] for name in ("accuracy", "precision", "recall", "f1")},
             "ece": float(label_ece.sum()),
+            "ece_if_calibrated": metrics.ece_if_calibrated(probabilities, view.ece_bins),
             "top_label_ece": metrics.top_label_ece(probabilities, labels, view.ece_bins),
             "adaptive_ece": metrics.adaptive_ece(probabilities, labels, view.ece_bins),
             "brier": metrics.brier_score(probabilities, labels),

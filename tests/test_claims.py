@@ -161,6 +161,14 @@ def test_a_row_that_is_missing_decides_only_what_the_others_leave_open(
     assert found.tested == (not why.startswith("missing"))
 
 
+def test_the_papers_difference_is_that_to_the_same_row() -> None:
+    rows = {"a": cell(50.0, paper=9.0), "b": cell(49.0, paper=5.0), "c": cell(40.0, paper=8.0)}
+    found = judge("x", claim("best", ["b", "c"]), grid(rows), TOLERANCE)
+    assert (found.ours, found.paper) == (1.0, 4.0)  # to b, though c is the paper's runner-up
+    missing = judge("x", claim("best", ["b", "c"]), grid(rows | {"a": cell(None, paper=9.0)}), TOLERANCE)
+    assert (missing.ours, missing.paper) == (None, 1.0)
+
+
 def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
     both = claim("best").model_copy(
         update={

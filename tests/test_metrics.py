@@ -53,6 +53,26 @@ def test_classwise_ece_counts_a_label_without_rows() -> None:
     assert errors[2] == pytest.approx(0.13)
 
 
+def test_ece_by_chance_is_that_of_labels_drawn_from_the_probabilities() -> None:
+    """Against a loop that draws its own labels and scores them with the metric itself."""
+    generator = np.random.default_rng(1)
+    probabilities = generator.dirichlet(np.full(6, 0.3), size=200)
+    drawn = [
+        metrics.classwise_ece(probabilities, np.array([generator.choice(6, p=row) for row in probabilities])).sum()
+        for _ in range(40)
+    ]
+    assert metrics.ece_if_calibrated(probabilities, draws=200) == pytest.approx(np.mean(drawn), abs=0.01)
+
+
+def test_ece_by_chance_is_smaller_for_surer_models_and_more_rows() -> None:
+    generator = np.random.default_rng(0)
+    unsure, sure = (generator.dirichlet(np.full(5, share), size=400) for share in (2.0, 0.05))
+    assert metrics.ece_if_calibrated(sure) < metrics.ece_if_calibrated(unsure)
+    assert metrics.ece_if_calibrated(unsure) < metrics.ece_if_calibrated(unsure[:40]) / 2
+    assert metrics.ece_if_calibrated(np.eye(5)) == 0  # what is certain happens
+    assert metrics.ece_if_calibrated([[0.5, 0.5]], draws=3) == pytest.approx(1.0)  # whichever it is, both are half off
+
+
 def test_adaptive_ece_does_not_split_equal_confidences() -> None:
     probabilities = [[0.8, 0.2]] * 4
     assert metrics.adaptive_ece(probabilities, [0, 0, 1, 1], 15) == pytest.approx(0.30)

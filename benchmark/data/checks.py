@@ -3,6 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmark.data.corpus import SPLITS, Corpus
 
 _FEW_TEST_ROWS = 200
@@ -16,6 +18,7 @@ class CorpusReport:
     rows: dict[str, int]
     labels: int
     labels_without_training_rows: int
+    labels_without_validation_rows: int
     labels_without_test_rows: int
     rarest_label_rows: int
     commonest_label_rows: int
@@ -35,6 +38,9 @@ class CorpusReport:
             "texts with more than one label": self.conflicting_texts,
             "empty texts": self.empty_texts,
             "labels without a training row": self.labels_without_training_rows,
+            "labels without a validation row (calibrators of single labels know nothing of them)": (
+                self.labels_without_validation_rows
+            ),
             "labels without a test row (they score 0 in every macro average)": self.labels_without_test_rows,
             "labels that differ from another only by blanks or capitals": self.labels_nearly_alike,
         }
@@ -55,13 +61,15 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         rows = corpus.split(split)
         for text, label in zip(rows.texts, rows.labels.tolist(), strict=True):
             labels_of[text].add(label)
-    training = [int((corpus.train.labels == label).sum()) for label in range(corpus.n_labels)]
-    test = [int((corpus.test.labels == label).sum()) for label in range(corpus.n_labels)]
+    training, validation, test = (
+        np.bincount(corpus.split(split).labels, minlength=corpus.n_labels).tolist() for split in SPLITS
+    )
     seen_before = set(corpus.train.texts) | set(corpus.validation.texts)
     return CorpusReport(
         rows={split: len(corpus.split(split)) for split in SPLITS},
         labels=corpus.n_labels,
         labels_without_training_rows=training.count(0),
+        labels_without_validation_rows=validation.count(0),
         labels_without_test_rows=test.count(0),
         rarest_label_rows=min(training),
         commonest_label_rows=max(training),

@@ -47,6 +47,7 @@ Score = Literal[
     "nll",
     "mce",
     "debiased_ce",
+    "ece_if_calibrated",
     "aurc",
     "risk_at_80",
     "confidence",
