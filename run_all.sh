@@ -5,29 +5,39 @@ set -euo pipefail
 cd "$(dirname "$0")"
 . benchmark/environment.sh
 
-inputs=()    # what prepare and report need to know, too
-reported=()
-previous=""
+inputs=()  # what prepare needs to know, too
+tables=()  # what the tables' report does
+common=()  # and every report
+option=""
 for word in "$@"; do
-  case $previous in
-    --profile | --experiments | --results-dir) inputs+=("$previous" "$word"); reported+=("$previous" "$word") ;;
-    --data-dir | --encoder-dir) inputs+=("$previous" "$word") ;;
-  esac
   case $word in
-    --profile=* | --experiments=* | --results-dir=*) inputs+=("$word"); reported+=("$word") ;;
-    --data-dir=* | --encoder-dir=*) inputs+=("$word") ;;
     -h | --help) exec "$PYTHON" -m benchmark.run --help ;;
-    --dry-run) exec "$PYTHON" -m benchmark.run "$@" ;;
+    --*=*) option=${word%%=*} value=${word#*=} ;;
+    --*) option=$word value="" ;;
+    *) value=$word ;;
   esac
-  previous=$word
+  case $option in
+    # these say something, or end with a report of their own
+    --dry-run | --list | --data | --search) exec "$PYTHON" -m benchmark.run "$@" ;;
+  esac
+  if [ -z "$value" ]; then continue; fi
+  case $option in
+    --profile | --experiments | --results-dir | --data-dir | --encoder-dir)
+      inputs+=("$option" "$value")
+      common+=("$option" "$value")
+      ;;
+    --tables-dir) common+=("$option" "$value") ;;
+    --table) tables+=("$value") ;;
+  esac
 done
+if [ ${#tables[@]} -gt 0 ]; then tables=(--table "${tables[@]}"); fi
 
 "$PYTHON" -m benchmark.prepare ${inputs[@]+"${inputs[@]}"}
 code=0
 "$PYTHON" -m benchmark.run "$@" || code=$?
 if [ "$code" -gt 1 ]; then exit "$code"; fi
-"$PYTHON" -m benchmark.report --format latex ${reported[@]+"${reported[@]}"} > /dev/null
-"$PYTHON" -m benchmark.report --claims ${reported[@]+"${reported[@]}"} > /dev/null
-"$PYTHON" -m benchmark.report --figures ${reported[@]+"${reported[@]}"}
-"$PYTHON" -m benchmark.report --format html ${reported[@]+"${reported[@]}"}
+"$PYTHON" -m benchmark.report --format latex ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"} > /dev/null
+"$PYTHON" -m benchmark.report --claims ${common[@]+"${common[@]}"} > /dev/null
+"$PYTHON" -m benchmark.report --figures ${common[@]+"${common[@]}"}
+"$PYTHON" -m benchmark.report --format html ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"}
 exit "$code"

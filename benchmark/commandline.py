@@ -82,12 +82,10 @@ def add_search_option(parser: argparse._ActionsContainer) -> None:
 
 def asked_searches(arguments: argparse.Namespace) -> list[str]:
     """The searches asked for; UserError where tables are, too."""
-    names = words(arguments.search) or []
-    if arguments.search is not None and not names:
-        raise UserError("--search: at least one name is needed.")
-    if names and arguments.table != ["all"]:
+    searches = listed_names("--search", arguments.search) or []
+    if searches and arguments.table != ["all"]:
         raise UserError("--search stands in place of tables; leave out --table.")
-    return names
+    return searches
 
 
 def add_output_option(parser: argparse._ActionsContainer) -> None:
@@ -110,6 +108,14 @@ def words(values: Sequence[str] | None) -> list[str] | None:
     if values is None:
         return None
     return [part for value in values for part in value.split(",") if part]
+
+
+def listed_names(option: str, values: Sequence[str] | None) -> list[str] | None:
+    """The parts of a list option, as ``words`` gives them. Raises UserError where it was given without any."""
+    found = words(values)
+    if found == []:
+        raise UserError(f"{option}: at least one name is needed.")
+    return found
 
 
 def seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:

@@ -96,22 +96,28 @@ def missing_encoder_sentence(name: str, encoder: Encoder) -> str:
     folders = ", ".join(f'"{folder}"' for folder in (*encoder.source.folders, encoder.source.id.rpartition("/")[2]))
     return (
         f'The encoder "{name}" ({encoder.source.id}) is not on this machine: fetch it with '
-        "`python -m benchmark.prepare`, or give a folder of model folders by --encoder-dir or BENCHMARK_ENCODER_DIR; "
-        f"it is looked for there under {folders}, with config.json and model.safetensors."
+        "`python -m benchmark.prepare` and the same --profile, or give a folder of model folders by --encoder-dir or "
+        f"BENCHMARK_ENCODER_DIR; it is looked for there under {folders}, with config.json and model.safetensors."
     )
 
 
 def _find_in_hub_cache(source: PretrainedSource) -> FoundEncoder | None:
     # by hand rather than through huggingface_hub, whose import would cost a report more than the rest of its work
-    hub = os.environ.get("HF_HUB_CACHE")
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    repository = Path(hub or home / "hub") / f"models--{source.id.replace('/', '--')}"
+    repository = hub_cache() / f"models--{source.id.replace('/', '--')}"
     reference = repository / "refs" / source.revision
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else source.revision
     folder = repository / "snapshots" / commit
     if not (folder / "config.json").is_file() or not _has_safetensors(folder):
         return None
     return FoundEncoder(folder, "hub", commit)
+
+
+def hub_cache() -> Path:
+    """Where huggingface_hub keeps what it fetched, by its own variables."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - may begin with a variable
+    older = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
+    return Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE", older))).expanduser()
 
 
 def _has_safetensors(folder: Path) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tabulate import tabulate
 
 from benchmark.declarations import Method, Profile, Table
+from benchmark.errors import UserError
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import Inputs, Registry, select_tables
+from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.search import plan_searches, searches_for, select_searches
 from benchmark.store import Outline
 
@@ -18,10 +19,10 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     content of its data was, as long as all results agree on it.
     """
     known = {name: finished(name) for name in registry.profiles}
-    plans = {name: _plan(registry, name, known[name]) for name in registry.profiles}
+    plan = _plan(registry, profile_name, known[profile_name])
     profile = registry.profile(profile_name)
     every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
-    tables = select_tables(registry, profile_name, every)
+    tables = narrowed(registry, profile_name, registry.tables)
     methods = registry.methods.methods
 
     def counts(methods: list[str] | None = None, *, of: list[str]) -> tuple[int, int]:
@@ -32,7 +33,7 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
         _section(
             "Profiles (--profile)",
             ("name", "done", "of", "what"),
-            [(name, *_counts(plans[name]), registry.profiles[name].description) for name in registry.profiles],
+            [_profile(registry, name, known[name]) for name in registry.profiles],
         ),
         _section(
             f"Tables of profile {profile_name} (--table)",
@@ -51,10 +52,18 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
                 if name in _methods(tables)
             ],
         ),
-        *_inputs(registry, profile, plans[profile_name]),
+        *_inputs(registry, profile, plan),
         *_searches(registry, profile_name, known[profile_name]),
     ]
     return "\n\n".join(sections)
+
+
+def _profile(registry: Registry, name: str, finished: Finished[Outline]) -> tuple[str, object, object, str]:
+    """One that cannot be planned keeps nobody from the others."""
+    try:
+        return (name, *_counts(_plan(registry, name, finished)), registry.profiles[name].description)
+    except UserError as error:
+        return name, "-", "-", f"cannot be planned: {error}"
 
 
 def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) -> list[str]:
@@ -104,7 +113,10 @@ def _plan(
     names: Sequence[str] = ("all",),
     methods: list[str] | None = None,
 ) -> list[PlannedRun]:
-    tables = select_tables(registry, name, list(names), methods=methods)
+    """The runs of those tables that the profile has, none where it has none."""
+    every = [table for table, declared in registry.tables.items() if not declared.optional]
+    asked = dict.fromkeys(table for asked in names for table in (every if asked == "all" else [asked]))
+    tables = narrowed(registry, name, asked, methods=methods)
     return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
 
 

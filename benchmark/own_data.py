@@ -65,7 +65,11 @@ def own_files(
     """Files by their paths; or, where ``data`` is no file but the id of a data set on the hub (owner/name), its split
     "train" and the splits that ``validation`` and ``test`` name, fetched into ``cache``.
     """
+    if text == label:
+        raise UserError(f'Text and label cannot both be the column "{text}".')
     if _HUB_ID.fullmatch(data) and not Path(data).exists() and Path(data).suffix.lower() not in _FORMATS:
+        if delimiter is not None:
+            raise UserError("--delimiter is for a .csv or .tsv file, not for a data set of the hub; leave it out.")
         splits = {"train": "train", "validation": validation, "test": test}
         found = fetch_hub_splits(data, {role: split for role, split in splits.items() if split is not None}, cache)
         return OwnFiles(data, found["train"], found.get("validation"), found.get("test"), text, label)
@@ -74,8 +78,6 @@ def own_files(
         delimiter = delimiter.replace("\\t", "\t")
         if len(delimiter) != 1 or Path(data).suffix.lower() not in (".csv", ".tsv"):
             raise UserError("--delimiter is one character between the values of a .csv or .tsv file.")
-    if text == label:
-        raise UserError(f'Text and label cannot both be the column "{text}".')
     return OwnFiles(Path(data).stem, Path(data), paths[0], paths[1], text, label, delimiter)
 
 
@@ -137,7 +139,7 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
     """UserError where the file that is there was changed by the user, or is about other data."""
     if not path.is_file():
         return
-    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if first != f"{_WRITTEN} ({_hash(rest)}).":
         raise UserError(
             f"{path} is there already and is not as this command wrote it: run it by --profile {path.stem}, choose "

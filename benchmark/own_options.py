@@ -4,7 +4,7 @@ import argparse
 
 from rich.console import Console
 
-from benchmark.commandline import add_output_option, seeds, words
+from benchmark.commandline import add_output_option, listed_names, seeds
 from benchmark.data import check_corpus, load_corpus
 from benchmark.errors import UserError
 from benchmark.inputs import places
@@ -19,7 +19,9 @@ _OWN_ENCODERS = {"cpu": "multilingual_e5_small_3_layers", "cuda": "multilingual_
 def add_own_data_options(parser: argparse.ArgumentParser) -> None:
     """A file or a data set of the hub, and how to read it."""
     own = parser.add_argument_group(
-        "data of your own", "Compare all methods on it; ends with tables, figures, the page and a recommendation."
+        "data of your own",
+        "Compare methods on it (default: the paper's six and four calibrators); ends with tables, figures, page and "
+        "a recommendation.",
     )
     own.add_argument(
         "--data",
@@ -63,9 +65,7 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
         places(arguments.data_dir, arguments.encoder_dir).fetched_data,
     )
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
-    methods = words(arguments.methods) or ()
-    if arguments.methods is not None and not methods:
-        raise UserError("--methods: at least one name is needed.")
+    methods = listed_names("--methods", arguments.methods) or ()
     chosen = seeds(arguments.seeds, SEEDS)
     name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
     console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")

@@ -3,6 +3,7 @@ network.
 """
 
 import argparse
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -22,8 +23,8 @@ from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, duration, work_of
 from benchmark.inputs import Places, places
-from benchmark.plan import Finished, make_plan
-from benchmark.registry import Inputs, Registry, select_tables
+from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.registry import Inputs, Registry, narrowed, select_tables
 from benchmark.schedule.devices import find_devices, make_slots
 
 
@@ -40,7 +41,8 @@ def _command(arguments: argparse.Namespace) -> int:
     profile_name, why = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     profile = registry.profile(profile_name)
     where = places(arguments.data_dir, arguments.encoder_dir)
-    console.print(first_line(registry, profile_name, why, f"{profile.description} {_time(registry, profile_name)}"))
+    plan = _plan(registry, profile_name)
+    console.print(first_line(registry, profile_name, why, f"{profile.description} {_time(plan)}"))
     problems = []
     corpora: dict[str, Corpus] = {}
     for name in dict.fromkeys(profile.datasets.values()):
@@ -51,26 +53,40 @@ def _command(arguments: argparse.Namespace) -> int:
     for name in encoder_names(profile):
         try:
             found = _prepare_encoder(console, name, registry.encoders[name], where)
-            _check_lengths(console, registry, profile, name, found, corpora)
+            _check_encoder(console, registry.encoders[name], found, corpora, _lengths(plan, name))
         except UserError as error:
             problems.append(str(error))
     if problems:
         raise UserError("\n".join(problems))
-    console.print("All inputs are here and in order.")
+    declared = {name: registry.datasets[name].fingerprint for name in corpora}
+    others = [name for name, corpus in corpora.items() if declared[name] not in (None, corpus.fingerprint)]
+    but = f", but not as declared: {', '.join(others)}" if others else " and in order"
+    console.print(f"All inputs are here{but}.")
     return DONE
 
 
-def _time(registry: Registry, profile_name: str) -> str:
-    """How long all runs of a profile will take here, by operation counts."""
-    tables = select_tables(registry, profile_name, ["all"])
+def _plan(registry: Registry, profile_name: str) -> list[PlannedRun]:
+    """All runs of a profile: those of all tables; where it has only optional ones, of these."""
     seeds = registry.profile(profile_name).seeds
-    plan = make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+    required = narrowed(registry, profile_name, [name for name, table in registry.tables.items() if not table.optional])
+    tables = required or select_tables(registry, profile_name, list(registry.tables))
+    return make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+
+
+def _time(plan: Sequence[PlannedRun]) -> str:
+    """How long they will take here, by operation counts."""
     devices = find_devices()
     estimator = Estimator(devices[0].kind, devices[0].name)
     seconds = sum(estimator.seconds(work_of(planned.run, planned.dataset, planned.encoder)) for planned in plan)
     workers = len(make_slots(devices, None, len(plan)))
     time = duration(seconds / workers + estimator.start_seconds)
     return f"All its {len(plan)} trainings take about {time} here (a rough guess)"
+
+
+def _lengths(plan: Sequence[PlannedRun], encoder: str) -> list[tuple[str, int]]:
+    """Data sets that runs with this encoder are trained on, each with where texts are cut, in tokens."""
+    runs = [planned.run for planned in plan if planned.run.encoder.encoder == encoder]
+    return sorted({(run.data.dataset, run.encoder.max_length) for run in runs})
 
 
 def encoder_names(profile: Profile) -> list[str]:
@@ -122,30 +138,21 @@ def _prepare_encoder(console: Console, name: str, encoder: Encoder, where: Place
     return found
 
 
-def _check_lengths(
-    console: Console, registry: Registry, profile: Profile, name: str, found: FoundEncoder, corpora: dict[str, Corpus]
+def _check_encoder(
+    console: Console, encoder: Encoder, found: FoundEncoder, corpora: dict[str, Corpus], lengths: list[tuple[str, int]]
 ) -> None:
-    """How many texts of each data set this encoder will see cut short."""
-    from benchmark.models import load_tokenizer, tokenise
+    """Whether the encoder can be loaded, and how many texts of each data set it will see cut short."""
+    from benchmark.models import load_encoder, load_tokenizer, tokenise
 
-    tokenizer = load_tokenizer(registry.encoders[name], found.folder)
-    for role, dataset in profile.datasets.items():
-        lengths = {
-            rule.max_length for rule in profile.training if rule.max_length is not None and rule.dataset in (None, role)
-        }
-        if dataset not in corpora or not lengths or not _is_used(profile, name, role):
+    load_encoder(encoder, found.folder)
+    tokenizer = load_tokenizer(encoder, found.folder)
+    for dataset, longest in lengths:
+        if dataset not in corpora:
             continue
-        longest = max(lengths)
         texts = tokenise(tokenizer, corpora[dataset].train.texts, longest + 1)
         cut = int((texts.lengths > longest).sum())
         mean = texts.lengths.clip(max=longest).mean()
         console.print(f"  {dataset}: {mean:.1f} tokens a text, {cut} of {len(texts):,} training texts cut at {longest}")
-
-
-def _is_used(profile: Profile, encoder: str, role: str) -> bool:
-    return any(
-        (choice.get(role) if isinstance(choice, dict) else choice) == encoder for choice in profile.encoders.values()
-    )
 
 
 if __name__ == "__main__":

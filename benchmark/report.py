@@ -16,11 +16,11 @@ from benchmark.commandline import (
     add_table_option,
     asked_searches,
     choose_profile,
+    listed_names,
     new_parser,
     read_registry,
     run_command,
     seeds,
-    words,
 )
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
@@ -70,7 +70,7 @@ def _command(arguments: argparse.Namespace) -> int:
     registry = read_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     searches = select_searches(registry, profile_name, asked_searches(arguments))
-    tables = select_tables(registry, profile_name, words(arguments.table) or ["all"])
+    tables = select_tables(registry, profile_name, listed_names("--table", arguments.table) or [])
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
         remedy = "delete it; where no other file holds its run, benchmark.run makes it again"

@@ -19,11 +19,11 @@ from benchmark.commandline import (
     asked_searches,
     choose_profile,
     first_line,
+    listed_names,
     new_parser,
     read_registry,
     run_command,
     seeds,
-    words,
 )
 from benchmark.declarations import Table
 from benchmark.ensembles import ensembles, score_ensembles, sizes
@@ -59,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         help="only these methods of the tables; with --data: these and no others",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="only say what would be done, why, and how long it would take"
+        "--dry-run",
+        action="store_true",
+        help="only say what would be done, why, and how long it would take (entries for --data are written even so)",
     )
     parser.add_argument("--list", action="store_true", help="only say what there is to run, and what of it is done")
     parser.add_argument("--redo", action="store_true", help="train finished runs again")
@@ -103,6 +105,7 @@ def _command(arguments: argparse.Namespace) -> int:
         remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
         raise UserError("\n".join([*missing, remedy]))
 
+    folder.make()
     for problem in asked.unusable:
         console.print(f"moved aside: {folder.set_aside(problem)}")
     all_scored = _score_again(console, asked)
@@ -147,11 +150,13 @@ class _Asked:
 
 def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -> _Asked:
     profile = registry.profile(profile_name)
-    datasets, methods = words(arguments.datasets), words(arguments.methods)
+    datasets, methods = listed_names("--datasets", arguments.datasets), listed_names("--methods", arguments.methods)
     if searches := asked_searches(arguments):
         tables = select_searches(registry, profile_name, searches, datasets, methods)
     else:
-        tables = select_tables(registry, profile_name, words(arguments.table) or ["all"], datasets, methods)
+        tables = select_tables(
+            registry, profile_name, listed_names("--table", arguments.table) or [], datasets, methods
+        )
     plan = plan_searches if searches else make_plan
     where = places(arguments.data_dir, arguments.encoder_dir)
     found = find_table_inputs(registry, profile_name, tables.values(), where)

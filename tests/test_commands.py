@@ -285,6 +285,84 @@ def test_what_is_missing_is_named_before_any_training(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
+def test_a_results_folder_that_cannot_be_made_is_one_sentence(
+    tiny_experiments: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    options = ["--experiments", tiny_experiments, "--profile", "tiny", "--results-dir", tmp_path / "file"]
+    call = run_module("run", *options, env={"BENCHMARK_CACHE_DIR": str(cache_dir)})
+    assert (call.returncode, "Traceback" in call.stderr) == (2, False)
+    assert "file/tiny cannot be made for results: Not a directory." in call.stderr
+
+
+def test_a_profile_that_cannot_be_planned_keeps_nobody_from_the_others(experiments: Path, tmp_path: Path) -> None:
+    (experiments / "own").mkdir()
+    (experiments / "own" / "half.yaml").write_text(
+        "profiles:\n  half: {description: Half., seeds: [0], datasets: {tnews: tiny_tnews}, "
+        "encoders: {base: tiny_base}, training: [{batch_size: 8}]}\n"
+    )
+    options = ["--experiments", experiments, "--results-dir", tmp_path]
+    others = run_module("run", "--list", "--profile", "tiny", *options)
+    assert others.returncode == 0, others.stderr
+    assert "cannot be planned: experiments/profiles.yaml: profiles.half.training gives no betas" in others.stdout
+    own = run_module("run", "--list", "--profile", "half", *options)
+    assert (own.returncode, "profiles.half.training gives no betas" in own.stderr) == (2, True)
+
+
+def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(
+    experiments: Path, tmp_path: Path, cache_dir: Path
+) -> None:
+    profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())["profiles"]
+    alone = profiles["tiny"] | {"datasets": {"mine": "tiny_tnews"}}
+    table = {"number": "X", "caption": "X.", "optional": True, "rows": [[{"method": "bert"}]]}
+    table["columns"] = [{"label": "Mine", "dataset": "mine", "metrics": ["f1"]}]
+    (experiments / "own").mkdir()
+    (experiments / "own" / "alone.yaml").write_text(
+        yaml.safe_dump({"profiles": {"alone": alone}, "tables": {"x": table}})
+    )
+    options = ["--experiments", experiments, "--results-dir", tmp_path, "--profile", "alone"]
+    for call in (
+        run_module("run", "--list", *options),
+        run_module("prepare", *options, env={"BENCHMARK_CACHE_DIR": str(cache_dir)}),
+    ):
+        assert call.returncode == 0, call.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        (
+            "--profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
+            [
+                "prepare --profile tiny --data-dir in",
+                "run --profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
+                "report --format latex --table noise main --profile tiny --tables-dir out --data-dir in",
+                "report --claims --profile tiny --tables-dir out --data-dir in",
+                "report --figures --profile tiny --tables-dir out --data-dir in",
+                "report --format html --table noise main --profile tiny --tables-dir out --data-dir in",
+            ],
+        ),
+        ("--seeds 0 --redo", None),
+        ("--data my.csv --seeds 0", ["run --data my.csv --seeds 0"]),
+        ("--profile small --search=rates", ["run --profile small --search=rates"]),
+        ("--list", ["run --list"]),
+        ("--dry-run --profile tiny", ["run --dry-run --profile tiny"]),
+    ],
+)
+def test_everything_in_one_command_passes_options_on(options: str, calls: list[str] | None, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/calls"\n')
+    python.chmod(0o755)
+    environment = os.environ | {"BENCHMARK_PYTHON": str(python)}
+    subprocess.run([PROJECT / "run_all.sh", *options.split()], env=environment, check=True)
+    made = (tmp_path / "calls").read_text().replace("-m benchmark.", "").splitlines()
+    if calls is None:
+        calls = ["prepare", f"run {options}"] + [
+            f"report {what}" for what in ("--format latex", "--claims", "--figures", "--format html")
+        ]
+    assert made == calls
+
+
 def test_prepare_checks_and_reports(benchmark_command: Command) -> None:
     call = benchmark_command("prepare")
     assert call.returncode == 0, call.stderr
@@ -496,6 +574,7 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
         (["--search", "rates", "--table", "main"], "--search stands in place of tables; leave out --table."),
         (["--search", "paper_rates"], "Search paper_rates is for profile paper, not for small."),
         (["--search", ""], "--search: at least one name is needed."),
+        (["--table", ""], "--table: at least one name is needed."),
         (["--search", "rates", "--compare"], "--compare goes with the tables, in whose place --search stands."),
         (["--search", "rate"], 'there is no search "rate"; did you mean "rates"?'),
         (["--claims", "--search", "rates"], "--claims and --search each stand in place of the tables"),

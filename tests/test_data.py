@@ -155,7 +155,7 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
         (b"text,intent\na,b\n\"c\nd\",b,e\n", r"train\.csv:3: 3 values where"),
         (b"text,intent\na,b\nc,\n", r"train\.csv:3: this row has no label"),
         (b"text,intent\na,b\n\"open,b\n", r"train\.csv:\d+: this is not CSV"),
-        (b"text,intent\n\xe4\xf6,b\n", r"train\.csv: byte \d+ is not UTF-8"),
+        (b"text,intent\n\xe4\xf6,b\n", r"train\.csv:2: this is not UTF-8; save"),
     ],
 )  # fmt: skip
 def test_a_wrong_csv_stops_with_file_and_line(tmp_path: Path, train: bytes, sentence: str) -> None:

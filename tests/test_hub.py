@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmark.encoders import hub_cache
 from benchmark.models import build_encoder
 from benchmark.registry import load_registry
 from tests.conftest import run_module
@@ -89,6 +93,30 @@ def hub(experiments: Path, tmp_path: Path) -> Iterator[Hub]:
     yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"XDG_CACHE_HOME": "/x"},
+        {"HF_HOME": "~/h"},
+        {"HF_HOME": "/h", "HF_HUB_CACHE": "~/c"},
+        {"HUGGINGFACE_HUB_CACHE": "/older"},
+    ],
+)
+def test_the_hubs_cache_is_looked_for_where_the_hub_has_it(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    environment = {name: value for name, value in os.environ.items() if name not in names} | variables
+    show = "from huggingface_hub import constants; print(constants.HF_HUB_CACHE)"
+    call = subprocess.run([sys.executable, "-c", show], env=environment, capture_output=True, text=True, check=True)
+    assert str(hub_cache()) == call.stdout.strip()
 
 
 def test_prepare_fetches_once_and_nothing_later_touches_the_network(

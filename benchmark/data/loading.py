@@ -52,7 +52,7 @@ def missing_sentence(name: str, dataset: Dataset) -> str:
     assert isinstance(dataset.source, FileSource), "a generated data set is never missing"
     if Path(dataset.source.folder).is_absolute():
         return f'The data set "{name}" is not on this machine: there is no folder {dataset.source.folder}.'
-    fetch = "fetch it with `python -m benchmark.prepare`, or " if dataset.publisher else ""
+    fetch = "fetch it with `python -m benchmark.prepare` and the same --profile, or " if dataset.publisher else ""
     return (
         f'The data set "{name}" is not on this machine: {fetch}give the folder that holds '
         f'"{dataset.source.folder}/" by --data-dir or BENCHMARK_DATA_DIR.'

@@ -53,10 +53,26 @@ def read_rows(path: Path, kind: str, text: str, intent: tuple[str, ...], delimit
             if not "".join(_as_text(record[column], column, place) for column in intent).strip():
                 raise UserError(f"{place}: this row has no label; give it one or take the row out.")
             yield Row(_as_text(record[text], text, place), label, place)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}:{_line_that_is_not_utf8(path)}: this is not UTF-8; save the file as UTF-8.") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _line_that_is_not_utf8(path: Path) -> int:
+    """Its number; a reader's own error counts from the start of what it had read at once."""
+    content = path.read_bytes()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return content[: error.start].count(b"\n") + 1
+    return 1
+
+
+def _no_column(column: str, columns: list[str]) -> str:
+    hint = nearest(column, columns)
+    every = f" The columns are: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''}."
+    return f'there is no column "{column}"; {hint}{every if hint.endswith("?") else ""}'
 
 
 def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -70,7 +86,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
             for column in columns:
                 if column not in header:
                     raise UserError(
-                        f'{path}:1: there is no column "{column}"; {nearest(column, header)} (values are taken to be '
+                        f"{path}:1: {_no_column(column, header)} (values are taken to be "
                         f"separated by {json.dumps(delimiter)}; if they are not, name the delimiter)"
                     )
                 if header.count(column) > 1:
@@ -119,8 +135,7 @@ def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iter
         raise UserError(f"{path}: this is not Parquet: {first_line(error)}.") from None
     for column in columns:
         if column not in frame.columns:
-            names = [str(name) for name in frame.columns]
-            raise UserError(f'{path}: there is no column "{column}"; {nearest(column, names)}')
+            raise UserError(f"{path}: {_no_column(column, [str(name) for name in frame.columns])}")
     yield from enumerate(frame[list(columns)].to_dict("records"), start=1)
 
 

@@ -1,6 +1,6 @@
 """What each cell of a declared table asks for, in a profile that may offer only some of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmark.declarations import Profile, Table, TableColumn, TableRow
@@ -110,11 +110,26 @@ def select_tables(
     require_known(names, [*registry.tables, "all"], "table")
     if "all" in names:
         names = [name for name, table in registry.tables.items() if name in names or not table.optional]
-    chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
-    tables = {name: table for name, table in chosen.items() if table is not None}
+    tables = narrowed(registry, profile_name, names, datasets, methods)
     if not tables:
-        raise UserError(f"Profile {profile_name} has nothing of what was asked for in {', '.join(names)}.")
+        rows = {row.method for name in names for group in registry.tables[name].rows for row in group}
+        absent = [method for method in methods or () if method not in rows]
+        why = f" No row of them has {', '.join(absent)}; a table of your own can." if absent else ""
+        raise UserError(f"Profile {profile_name} has nothing of what was asked for in {', '.join(names)}.{why}")
     return tables
+
+
+def narrowed(
+    registry: Registry,
+    profile_name: str,
+    names: Iterable[str],
+    datasets: list[str] | None = None,
+    methods: list[str] | None = None,
+) -> dict[str, Table]:
+    """Those tables, narrowed to the profile and to what is asked for, empty ones left out."""
+    profile = registry.profile(profile_name)
+    chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
+    return {name: table for name, table in chosen.items() if table is not None}
 
 
 def _part(row: TableRow, column: TableColumn) -> Part:

@@ -44,6 +44,13 @@ class ResultFolder:
         self.folder = root / profile
         self.claims = self.folder / "claims"
 
+    def make(self) -> None:
+        """Make the folder where it is not there. Raises UserError where that cannot be."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.folder} cannot be made for results: {error.strerror}.") from None
+
     def path(self, run: RunSpec) -> Path:
         """Where the result of a run stands, whether it is there or not."""
         return self.folder / f"{readable_name(run)}.json"
