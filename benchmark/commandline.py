@@ -1,17 +1,22 @@
 """What the three command lines share: their common options, the choice of a profile, exit codes."""
 
 import argparse
+import io
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from benchmark.errors import UserError
+from benchmark.errors import first_line as first_line_of
 from benchmark.registry import EXPERIMENTS, Registry, load_registry
 from benchmark.store import RESULTS
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
+_MOST_SEEDS = 10_000
 DONE, SOME_FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -20,10 +25,14 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
     interrupted.
     """
     arguments = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every sign of a table
+            stream.reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = command(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         code = WRONG_INPUT
@@ -33,7 +42,23 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough
         code = DONE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        print(f"error: {place}{error.strerror or first_line_of(error)}; what was finished is kept", file=sys.stderr)
+        code = WRONG_INPUT
     sys.exit(code)
+
+
+def new_console() -> Console:
+    """Where a command says how it goes."""
+    return _Console(highlight=False, soft_wrap=True, markup=False)
+
+
+class _Console(Console):
+    """A reader that has seen enough (head, less) ends the command as ``run_command`` says."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def new_parser(command: str, description: str) -> argparse.ArgumentParser:
@@ -128,8 +153,10 @@ def seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise UserError(f'--seeds: "{part}" is no seed; write 0 1 2, or 0-4.')
-        if int(last or first) >= 2**31:
-            raise UserError(f'--seeds: "{part}" goes beyond 2147483647, the largest seed.')
+        if len(last or first) > 10 or int(last or first) >= 2**31:
+            raise UserError(f'--seeds: "{part[:40]}" goes beyond 2147483647, the largest seed.')
+        if int(last or first) - int(first) >= _MOST_SEEDS:
+            raise UserError(f'--seeds: "{part}" are too many; at most {_MOST_SEEDS:,} at a time.')
         found += range(int(first), int(last or first) + 1)
     if not found:
         raise UserError("--seeds: at least one whole number is needed.")

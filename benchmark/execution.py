@@ -12,7 +12,6 @@ import joblib
 from rich.console import Console
 
 from benchmark import own_code
-from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, WorkerSetup
@@ -36,9 +35,8 @@ def score_again(
     folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs,
-    and what failed of the user's own calibrators, whose functions are in the folder ``own_functions``.
-
-    Raises UserError where logits are not the bytes that were stored.
+    and what failed: the user's own calibrators, whose functions are in the folder ``own_functions``, and logits that
+    are not the bytes that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, outline) for planned, outline in found if outline is not None]
@@ -133,10 +131,10 @@ def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_
 def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> list[str]:
     logits = folder.read_logits(result)
     if logits is None:
-        raise UserError(
-            f"The logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
-            "folder logits/ beside it, and the run is trained again."
-        )
+        return [
+            f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
+            "folder logits/ beside it, and the run is trained again"
+        ]
     assert result.data is not None, "a successful result has data"
     new, failures = score_all(result.unscored(planned.views), logits, result.data)
     if new:

@@ -32,6 +32,8 @@ def source_hash(name: str, folder: Path) -> str:
     content = path.read_bytes()
     try:
         tree = ast.parse(content)
+    except (RecursionError, MemoryError):
+        raise UserError(f"{path}: this is nested too deeply for Python to read.") from None
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
@@ -56,7 +58,7 @@ def load(name: str, sha256: str | None) -> Callable[..., Any]:
 
 def call(name: str, sha256: str | None, *arguments: Any, **settings: Any) -> Any:
     """What the function gives; UserError, naming it, where it fails."""
-    return tried(name, load(name, sha256), *arguments, **settings)
+    return tried(name, tried(name, load, name, sha256), *arguments, **settings)
 
 
 def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
@@ -65,9 +67,9 @@ def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: 
     """
     try:
         return function(*arguments, **settings)
-    except (UserError, MemoryError):
+    except (UserError, MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # sys.exit, too, which is not for it to call
         if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
             raise
         raise UserError(f"{name} failed: {type(error).__name__}: {first_line(error)}") from error

@@ -220,9 +220,13 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
             raise UserError(f'There is a {kind} "{name}" already; choose another name by --name.')
 
 
+# Figures have it with an ending, and names of entries at most 60 letters.
+_LONGEST_NAME = 50
+
+
 def _name(title: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-    return (name if re.match("[a-z]", name) else f"data_{name}".rstrip("_"))[:60]
+    return (name if re.match("[a-z]", name) else f"data_{name}".rstrip("_"))[:_LONGEST_NAME].rstrip("_")
 
 
 def _format(files: OwnFiles) -> str:

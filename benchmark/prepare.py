@@ -13,6 +13,7 @@ from benchmark.commandline import (
     add_input_options,
     choose_profile,
     first_line,
+    new_console,
     new_parser,
     read_registry,
     run_command,
@@ -36,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: argparse.Namespace) -> int:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = new_console()
     registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     profile = registry.profile(profile_name)

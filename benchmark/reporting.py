@@ -14,6 +14,7 @@ from benchmark.recommendation import first_advice
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
+    markdown,
     ranking_to_markdown,
     search_to_markdown,
     to_document,
@@ -49,8 +50,8 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, st
     found = first_advice(builder, tables.values())
     if not found:
         return {"recommendation.md": f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
-    paragraphs = [f"**{item.dataset}.** {item.text}" for item in found]
-    note = [builder.profile.note] if builder.profile.note else []
+    paragraphs = [f"**{markdown.escape(item.dataset)}.** {markdown.escape(item.text)}" for item in found]
+    note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     rule = f"{_RULE} {ONE_SEED}" if len(builder.seeds) == 1 else _RULE
     return {"recommendation.md": "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
 
@@ -60,7 +61,7 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, s
     found = rank_methods(builder, tables.values())
     if not found:
         return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW}\n"}
-    note = [builder.profile.note] if builder.profile.note else []
+    note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
     return {"ranking.md": "\n\n".join(text) + "\n"}
 

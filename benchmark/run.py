@@ -20,6 +20,7 @@ from benchmark.commandline import (
     choose_profile,
     first_line,
     listed_names,
+    new_console,
     new_parser,
     read_registry,
     run_command,
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: argparse.Namespace) -> int:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = new_console()
     trackers = chosen_trackers(arguments.track)
     backend = choose_backend(arguments)
     devices = backend.devices
@@ -107,7 +108,8 @@ def _command(arguments: argparse.Namespace) -> int:
 
     folder.make()
     for problem in asked.unusable:
-        console.print(f"moved aside: {folder.set_aside(problem)}")
+        if moved := folder.set_aside(problem):
+            console.print(f"moved aside: {moved}")
     all_scored = _score_again(console, asked)
     try:
         with listening(trackers, folder, asked.plan, console.print) as heard:
@@ -297,8 +299,8 @@ def _recorded_name(device: Device) -> str:
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    if not text.isdecimal() or len(text) > 4 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]} is not a whole number from 1 to 9999")
     return int(text)
 
 

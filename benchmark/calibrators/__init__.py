@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,12 +78,14 @@ def fit(spec: PostHoc, logits: ArrayLike, labels: ArrayLike) -> Fitted:
 
 def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array], Array]:
     """The user's function fitted; what it gives must be probabilities."""
-    fitted = own_code.call(spec.function, spec.sha256, logits, labels, **spec.settings)
+    fitted = _in_memory(spec, lambda: own_code.call(spec.function, spec.sha256, logits, labels, **spec.settings))
     if not callable(fitted):
         raise UserError(f"{spec.function} must give a function from logits to probabilities, not {fitted!r}.")
 
     def probabilities(scores: Array) -> Array:
-        found: Array = own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
+        found: Array = _in_memory(
+            spec, lambda: own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
+        )
         total = found.sum(axis=-1, keepdims=True)
         if found.shape != scores.shape or not (found.min() >= 0 and np.abs(total - 1).max() <= _OFF):
             raise UserError(f"{spec.function} must give probabilities {scores.shape}, each row summing to 1.")
@@ -90,6 +93,14 @@ def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array],
         return exact
 
     return probabilities
+
+
+def _in_memory(spec: OwnCalibrator, function: Callable[[], Any]) -> Any:
+    """What it gives; a memory that it fills is its mistake, for scoring takes little."""
+    try:
+        return function()
+    except MemoryError:
+        raise UserError(f"{spec.function} asks for more memory than there is.") from None
 
 
 def _single(spec: BetaCalibration | IsotonicRegression | HistogramBinning) -> Callable[[Array, Array], Map]:

@@ -131,7 +131,7 @@ def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iter
 
     try:
         frame = pd.read_parquet(path)
-    except (ArrowInvalid, ValueError) as error:
+    except (ArrowInvalid, ValueError, KeyError) as error:
         raise UserError(f"{path}: this is not Parquet: {first_line(error)}.") from None
     for column in columns:
         if column not in frame.columns:

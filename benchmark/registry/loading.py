@@ -1,6 +1,5 @@
 """``experiments/*.yaml`` to a validated registry; every mistake in them is one sentence with file, line and key."""
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +96,36 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
 def _without_mistakes(
     folder: Path, files: dict[str, "_File"], own: list["_File"]
 ) -> tuple[list["_File"], dict[Path, str]]:
-    """Those of the own files that can stand beside the registry's and each other, and what is wrong with the others."""
-    if own:
-        with contextlib.suppress(UserError):
-            _assembled(folder, files, own, {})
-            return own, {}
+    """Those of the own files that can stand beside the registry's and each other, and what is wrong with the others.
+
+    Files that have mistakes when all are together are left out, then those that stood on them, and so on. Where that
+    leaves none to blame (two files say the same name, say), files are added one at a time.
+    """
+    accepted, mistakes = list(own), dict[Path, str]()
+    while accepted:
+        try:
+            _assembled(folder, files, accepted, {})
+            return accepted, mistakes
+        except UserError as error:
+            blamed = {file.path: _of_file(str(error), file.path) for file in accepted}
+            wrong = {path: sentence for path, sentence in blamed.items() if sentence}
+            if not wrong:
+                break
+            mistakes |= wrong
+            accepted = [file for file in accepted if file.path not in wrong]
+    return _one_at_a_time(folder, files, [file for file in own if file.path not in mistakes], mistakes)
+
+
+def _of_file(sentences: str, path: Path) -> str:
+    """Those of the sentences, a line each, that are about a file."""
+    return "\n".join(line for line in sentences.splitlines() if line.startswith(f"{path}:"))
+
+
+def _one_at_a_time(
+    folder: Path, files: dict[str, "_File"], own: list["_File"], mistakes: dict[Path, str]
+) -> tuple[list["_File"], dict[Path, str]]:
     accepted: list[_File] = []
-    mistakes: dict[Path, str] = {}
+    found: dict[Path, str] = {}
     pending, before = own, -1
     while pending and len(accepted) > before:  # again and again, for one may need another's entries
         before = len(accepted)
@@ -112,9 +134,9 @@ def _without_mistakes(
                 _assembled(folder, files, [*accepted, file], {})
                 accepted.append(file)
             except UserError as error:
-                mistakes[file.path] = str(error)
+                found[file.path] = str(error)
         pending = [file for file in pending if file not in accepted]
-    return accepted, {file.path: mistakes[file.path] for file in pending}
+    return accepted, mistakes | {file.path: found[file.path] for file in pending}
 
 
 def _assembled(folder: Path, files: dict[str, "_File"], own: list["_File"], left_out: dict[Path, str]) -> Registry:

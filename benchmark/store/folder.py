@@ -86,7 +86,7 @@ class ResultFolder:
     def _read_all(self, model: type[Kind]) -> tuple[list[Kind], list[Unusable]]:
         results, unusable = [], []
         with _nothing_collected():
-            for path in sorted(self.folder.glob("*.json")):
+            for path in self._files():
                 found = _read(path, model)
                 if isinstance(found, Unusable):
                     unusable.append(found)
@@ -94,8 +94,17 @@ class ResultFolder:
                     results.append(found)
         return results, unusable
 
-    def set_aside(self, unusable: Unusable) -> Path:
-        """Move a file that is no result out of the way, never over another one; returns where it went."""
+    def _files(self) -> list[Path]:
+        """By name. Raises OSError where the folder is there and cannot be read, which is not the same as empty."""
+        paths = sorted(self.folder.iterdir()) if self.folder.is_dir() else []
+        return [path for path in paths if path.suffix == ".json" and not path.name.startswith(".")]
+
+    def set_aside(self, unusable: Unusable) -> Path | None:
+        """Move a file that is no result out of the way, never over another one; returns where it went, None where it is
+        a result by now, or gone.
+        """
+        if not isinstance(_read(unusable.path, Result), Unusable) or not unusable.path.exists():
+            return None
         aside = self.folder / "set_aside"
         aside.mkdir(parents=True, exist_ok=True)
         for target in _numbered(aside / unusable.path.name):

@@ -155,6 +155,11 @@ class Member(Record):
     logits: str
 
 
+# What every view has. Measures that came later may be missing.
+_SCORES = frozenset({"accuracy", "precision", "recall", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll"})
+_SPLITS = frozenset({"train", "validation", "test"})
+
+
 class ViewRecord(Record):
     """The scores of one view, fractions at full precision. ``scores["ece"]`` is the class-wise ECE summed over
     labels.
@@ -175,6 +180,8 @@ class ViewRecord(Record):
     def _consistent(self) -> "ViewRecord":
         if self.view_id != identity(self.view):
             raise ValueError("view_id is not the identity of the view")
+        if lacking := _SCORES - self.scores.keys():
+            raise ValueError(f"there is no score {min(lacking)}")
         if (self.resampled.n_resamples if self.resampled else 0) != self.view.resamples:
             raise ValueError("there are other scores on resamples than the view asks for")
         return self
@@ -234,6 +241,10 @@ class Result(Record, ResultLike):
         n_labels = len(self.data.label_names) if self.data else 0
         if self.data and len(self.data.train_label_counts) != n_labels:
             raise ValueError("there is not one count of training rows for each label")
+        if self.data and self.data.rows.keys() != _SPLITS:
+            raise ValueError("there are not as many numbers of rows as splits")
+        if self.training and any(len(epoch.terms) != len(self.run.loss) for epoch in self.training.epochs):
+            raise ValueError("there is not one value for each loss term")
         if any(view.per_label.n_labels != {n_labels} for view in self.views):
             raise ValueError("there is not one score for each label")
         return self

@@ -60,5 +60,5 @@ def _seedless(run: RunSpec) -> RunSpec:
 
 
 def seeds_at_hand(results: Iterable[Result]) -> list[int]:
-    """All seeds that any of the results has."""
-    return sorted({result.run.seed for result in results})
+    """All seeds that any successful result has."""
+    return sorted({result.run.seed for result in results if result.status == "success"})
