@@ -34,6 +34,7 @@ class Judgement:
     interval: tuple[float, float] | None = None
     paper: float | None = None
     tested: bool = True  # False where the verdict is left open because runs are missing
+    seeds: tuple[int, ...] = ()  # that both rows have
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class _Compared:
     interval: tuple[float, float] | None = None
     paper: float | None = None
     text: str = ""
+    seeds: tuple[int, ...] = ()
 
 
 def judge_all(builder: GridBuilder) -> list[Judgement]:
@@ -96,6 +98,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         interval=decisive.interval,
         paper=decisive.paper,
         tested=decisive.outcome != "missing",
+        seeds=decisive.seeds,
     )
 
 
@@ -146,7 +149,8 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
     margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both)
+    seeds = tuple(seed for seed in row.seeds if seed in other.seeds)
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds)
 
 
 def _missing(text: str, cell: Cell | None) -> _Compared:

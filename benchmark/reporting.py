@@ -38,8 +38,10 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     """The verdicts, from the whole tables, also those of which the profile has a part."""
     judgements = judge_all(builder)
     rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
-    one_seed = ONE_SEED if len(builder.seeds) == 1 else ""
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(builder.seeds), one_seed, rule]))
+    tested = [judgement.seeds for judgement in judgements if judgement.tested]
+    seeds = tuple(sorted(set().union(*tested)))
+    one_seed = ONE_SEED if any(len(behind) == 1 for behind in tested) else ""
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}
     return {"claims.md": claims_to_markdown(judgements, note)}

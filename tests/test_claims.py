@@ -169,6 +169,17 @@ def test_the_papers_difference_is_that_to_the_same_row() -> None:
     assert (missing.ours, missing.paper) == (None, 1.0)
 
 
+def test_verdicts_say_of_how_many_seeds_they_are() -> None:
+    judgements = [
+        Judgement("x", "A.", "", "reproduced", "", 1.0, (0.5, 1.5), seeds=(0, 1)),
+        Judgement("y", "B.", "", "reproduced", "", 1.0, (0.5, 1.5), seeds=(0,)),
+    ]
+    rows = [line for line in claims_to_markdown(judgements, "").splitlines() if line.startswith("| ")]
+    assert ["(n=1)" in row for row in rows[1:]] == [False, True]
+    found = judge("x", claim("best"), grid({"a": cell(50.0), "b": cell(49.0)}), TOLERANCE)
+    assert found.seeds == (0,)
+
+
 def test_one_wrong_comparison_outweighs_a_missing_one() -> None:
     both = claim("best").model_copy(
         update={

@@ -64,12 +64,17 @@ def _lead(judgements: Sequence[Judgement], note: str) -> str:
 
 
 def _rows(judgements: Sequence[Judgement]) -> list[list[str]]:
+    most = max((len(item.seeds) for item in judgements), default=0)
     return [
-        [item.says, item.verdict if item.tested else "not tested", _ours(item), signed(item.paper, 2), item.why]
+        [item.says, item.verdict if item.tested else "not tested", _ours(item, most), signed(item.paper, 2), item.why]
         for item in judgements
     ]
 
 
-def _ours(item: Judgement) -> str:
+def _ours(item: Judgement, most: int) -> str:
+    """The difference and its interval, and the number of seeds where others have more."""
     text = signed(item.ours, 2)
-    return text if item.interval is None else f"{text} [{signed(item.interval[0], 2)}, {signed(item.interval[1], 2)}]"
+    if item.interval is None:
+        return text
+    fewer = f" (n={len(item.seeds)})" if len(item.seeds) < most else ""
+    return f"{text} [{signed(item.interval[0], 2)}, {signed(item.interval[1], 2)}]{fewer}"

@@ -65,14 +65,16 @@ def notes(grid: Grid) -> list[str]:
     parts.append("Best as printed in bold.")
     if len(grid.precisions) > 1:
         parts.append(f"Trained in {' and '.join(grid.precisions)}, which are not told apart here.")
-    n_leads = sum(cell.lead is not None for cell in grid.cells)
+    leads = [cell for cell in grid.cells if cell.lead is not None]
+    n_leads = len(leads)
     if any(cell.lead_within_noise for cell in grid.cells):
-        varied = "test rows and the spread over seeds" if len(grid.seeds) > 1 else "test rows"
+        several = any(len(cell.values) > 1 for cell in leads)
+        varied = "test rows and the spread over seeds" if several else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {n_leads} lead{'s' if n_leads > 1 else ''} tested here: F1 and ECE, ties left out)."
         )
-    if n_leads and len(grid.seeds) == 1:
+    if any(len(cell.values) == 1 for cell in leads):
         parts.append(ONE_SEED)
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
