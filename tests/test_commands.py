@@ -588,6 +588,48 @@ def test_options_that_do_not_go_together_are_refused(options: list[str], sentenc
     assert sentence in call.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--seeds", "0-2000000000"], '"0-2000000000" are too many; at most 10,000 at a time.'),
+        (["--seeds", "9" * 5000], "goes beyond 2147483647, the largest seed."),
+        (["--jobs-per-device", "10000000000"], "10000000000 is not a whole number from 1 to 9999"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_refused(arguments: list[str], sentence: str) -> None:
+    call = run_module("run", "--dry-run", "--profile", "demo", *arguments)
+    assert (call.returncode, "Traceback" in call.stderr) == (2, False)
+    assert sentence in call.stderr
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m benchmark.run --list --results-dir {tmp_path} | true; echo ${{PIPESTATUS[0]}}"
+    call = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (call.stdout.strip(), "Traceback" in call.stderr) == ("0", False)
+
+
+def test_a_terminal_without_the_signs_of_a_table_gets_others() -> None:
+    call = run_module(
+        "report",
+        "--profile",
+        "small",
+        "--table",
+        "main",
+        "--tables-dir",
+        "/dev/null",
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert "90.49 ? 0.14" in call.stdout
+    assert (call.returncode, "Traceback" in call.stderr) == (2, False)  # nor can anything be written there
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m benchmark.report --profile small --table main --tables-dir {tmp_path} > /dev/full"
+    call = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (call.returncode, "Traceback" in call.stderr) == (2, False), call.stderr
+    assert "error: No space left on device; what was finished is kept" in call.stderr
+
+
 def test_options_are_not_abbreviated() -> None:
     call = run_module("run", "--prof", "demo", "--dry-run")
     assert call.returncode == 2

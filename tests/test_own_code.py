@@ -60,6 +60,14 @@ def of_each(logits, labels):
 
 def wrong(logits, labels, factor):
     raise ValueError("cannot be")
+
+
+def leaves(logits, labels):
+    raise SystemExit(3)
+
+
+def endless(logits, labels):
+    return lambda scores: np.zeros((10**15,))
 """
 ENTRIES = """
 losses:
@@ -199,6 +207,45 @@ def test_a_loss_that_gives_no_scalar_is_refused(own: Path, function: str, settin
     objective = Objective((term,), 2, 1, 1, torch.device("cpu"), 0)
     with pytest.raises(UserError, match=sentence):
         objective(torch.zeros(2, 2, requires_grad=True), torch.zeros(2).long())
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        ("parts:leaves", "parts:leaves failed: SystemExit: 3"),
+        ("parts:endless", "parts:endless asks for more memory than there is"),
+        ("lacking:anything", "lacking:anything failed: ModuleNotFoundError: No module named 'no_such_package'"),
+    ],
+)
+def test_whatever_a_calibrator_does_is_one_sentence(own: Path, function: str, sentence: str) -> None:
+    (own / "lacking.py").write_text("import no_such_package\n\ndef anything(logits, labels): ...\n")
+    own_code.look_in(own)
+    logits, labels = np.array([[2.0, -1.0]]), np.array([0])
+    with pytest.raises(UserError, match=sentence):
+        fit(OwnCalibrator(kind="own", function=function, settings={}), logits, labels).probabilities(logits)
+
+
+def test_a_module_nested_too_deeply_is_left_out(own: Path) -> None:
+    (own / "parts.py").write_text("x = " + "-" * 200_000 + "1", encoding="utf-8")
+    (mistake,) = load_registry(own.parent).left_out.values()
+    assert "nested too deeply" in mistake or "this is not Python" in mistake
+
+
+def test_a_mistake_leaves_files_that_stand_on_each_other(experiments: Path) -> None:
+    own = experiments / "own"
+    own.mkdir()
+    (own / "a.yaml").write_text(
+        "heads: {ha: {kind: linear, dropout: 0.2}}\nmethods: {ma: {label: A, head: linear, loss: [lb], source: ours}}\n"
+    )
+    (own / "b.yaml").write_text(
+        "losses: {lb: {term: cross_entropy, weight: 1.0, smoothing: 0.2}}\n"
+        "methods: {mb: {label: B, head: ha, loss: [lb], source: ours}}\n"
+    )
+    (own / "c.yaml").write_text("methods: {mc: {label: C, head: linear, loss: [no_such], source: ours}}\n")
+    (own / "d.yaml").write_text("methods: {md: {label: D, head: hc, loss: [lb], source: ours}}\n")
+    registry = load_registry(experiments)
+    assert [path.name for path in registry.left_out] == ["c.yaml", "d.yaml"]
+    assert registry.methods.methods.keys() >= {"ma", "mb"}
 
 
 def test_a_calibrator_that_fails_costs_nothing_but_its_own_row(own: Path, tmp_path: Path, cache_dir: Path) -> None:

@@ -79,6 +79,9 @@ DAMAGE = {
     "another setting": lambda text: text.replace('"learning_rate": 0.003', '"learning_rate": 0.004'),
     "not a number": lambda text: text.replace('"entropy": 1.0', '"entropy": NaN'),
     "no number for a score": lambda text: text.replace('"accuracy": ', '"accuracy": "much", "was": ', 1),
+    "a score gone": lambda text: re.sub(r'"f1": [\d.e-]+, ', "", text, count=1),
+    "a split gone": lambda text: re.sub(r', "test": \d+', "", text, count=1),
+    "a loss term gone": lambda text: re.sub(r'"terms": \[[^\]]*\]', '"terms": []', text, count=1),
     "a negative draw": lambda text: with_draws(text, "AAAAvw=="),  # -0.5
     "a draw that is not a number": lambda text: with_draws(text, "AADAfw=="),
     "a draw too few": lambda text: with_draws(text, "AAAAPw=="),  # 0.5
@@ -103,6 +106,8 @@ DAMAGE = {
 
 # Damage in what an outline does not hold: named as soon as it is needed.
 PASSED_OVER = {
+    "a split gone",
+    "a loss term gone",
     "not a number",
     "a negative draw",
     "a draw that is not a number",
@@ -142,6 +147,18 @@ def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFol
     folder.save(result)
     path.write_text(damaged, encoding="ascii")
     assert folder.set_aside(folder.read_all()[1][0]) != aside  # the first one stays
+
+
+def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result: Result) -> None:
+    path = folder.save(result)
+    content = path.read_text(encoding="ascii")
+    path.write_text("{", encoding="ascii")
+    (unusable,) = folder.outlines()[1]
+    path.write_text(content, encoding="ascii")  # another scheduler has made it again meanwhile
+    assert folder.set_aside(unusable) is None
+    assert folder.read(result.run) == result
+    path.unlink()
+    assert folder.set_aside(unusable) is None
 
 
 def test_an_outline_is_the_result_as_planning_sees_it(registry: Registry, folder: ResultFolder, result: Result) -> None:

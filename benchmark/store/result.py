@@ -155,8 +155,6 @@ class Member(Record):
     logits: str
 
 
-# What every view has. Measures that came later may be missing.
-_SCORES = frozenset({"accuracy", "precision", "recall", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll"})
 _SPLITS = frozenset({"train", "validation", "test"})
 
 
@@ -180,8 +178,6 @@ class ViewRecord(Record):
     def _consistent(self) -> "ViewRecord":
         if self.view_id != identity(self.view):
             raise ValueError("view_id is not the identity of the view")
-        if lacking := _SCORES - self.scores.keys():
-            raise ValueError(f"there is no score {min(lacking)}")
         if (self.resampled.n_resamples if self.resampled else 0) != self.view.resamples:
             raise ValueError("there are other scores on resamples than the view asks for")
         return self

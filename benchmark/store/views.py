@@ -5,6 +5,9 @@ from typing import Any
 
 from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
 
+# What every view has. Measures that came later may be missing.
+_SCORES = frozenset({"accuracy", "precision", "recall", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll"})
+
 
 class ResultLike:
     """Mixed into a result and its outline, whose fields, as far as both have them, bear the same names."""
@@ -27,6 +30,8 @@ class ResultLike:
             raise ValueError("a successful result has data, encoder, training and views")
         if (self.status == "failed") != (self.failure is not None):
             raise ValueError("a failure belongs to a failed result, and only there")
+        if lacking := {name for view in self.views for name in _SCORES - view.scores.keys()}:
+            raise ValueError(f"a view has no score {min(lacking)}")
         if self.data and self.data.fingerprint != self.run.data.fingerprint:
             raise ValueError("the data are not those of the run")
 
