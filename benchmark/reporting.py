@@ -10,7 +10,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.page import to_page
 from benchmark.ranking import rank_methods
-from benchmark.recommendation import first_advice
+from benchmark.recommendation import RULE, first_advice
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
@@ -54,7 +54,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, st
         return {"recommendation.md": f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
     paragraphs = [f"**{markdown.escape(item.dataset)}.** {markdown.escape(item.text)}" for item in found]
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
-    rule = f"{_RULE} {ONE_SEED}" if len(builder.seeds) == 1 else _RULE
+    rule = f"{RULE} {ONE_SEED}" if len(builder.seeds) == 1 else RULE
     return {"recommendation.md": "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
 
 
@@ -108,11 +108,6 @@ _TOO_FEW = "on no data set do two methods, the first one of the table among them
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
     "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
-)
-_RULE = (
-    "The rule: of the methods whose F1 is not lower than that of the first one beyond noise and whose ECE is lower "
-    "beyond noise, the one with the lowest ECE; the first one where there is none (paired bootstrap over test rows "
-    "and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of methods)."
 )
 
 

@@ -45,6 +45,11 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
     assert "missing" not in call.stdout
 
 
+def test_the_advice_is_the_published_one() -> None:
+    published = (PROJECT / "tables" / "small" / "recommendation.md").read_text(encoding="utf-8")
+    assert f"> {published.split(chr(10) * 2)[2]}\n" in README
+
+
 def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
     (entry,) = re.findall(r"```yaml\n(searches:.*?)```", README, flags=re.DOTALL)
     (experiments / "own").mkdir()

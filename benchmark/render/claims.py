@@ -57,7 +57,7 @@ _HEAD = ["Claim", "Verdict", "Ours", "Paper", "Decided by"]
 def _lead(judgements: Sequence[Judgement], note: str) -> str:
     return (
         f"{claims_summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the "
-        "claim is about and the other one that decides (the nearest of those that come out alike), with the 95 % "
+        "claim is about and the other one that decides (of those that come out alike the nearest), with the 95 % "
         "interval of a paired bootstrap over test rows and, from two seeds on, the spread over seeds; not corrected "
         "for the number of claims."
     )
