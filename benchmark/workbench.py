@@ -13,7 +13,15 @@ from benchmark.data import SPLITS, Corpus, corrupt_labels, load_corpus
 from benchmark.encoders import FoundEncoder, find_encoder, missing_encoder_sentence
 from benchmark.errors import UserError
 from benchmark.jobs import Job, WorkerSetup
-from benchmark.models import TextEncoder, TokenisedTexts, build_encoder, load_encoder, load_tokenizer, tokenise
+from benchmark.models import (
+    TextEncoder,
+    TokenisedTexts,
+    build_encoder,
+    keep_tokens,
+    load_encoder,
+    load_tokenizer,
+    tokenise,
+)
 from benchmark.specs import sub_seed
 from benchmark.store import CorruptionRecord, DataRecord, EncoderRecord
 from benchmark.training.loop import LabelledTexts, TrainingData
@@ -31,6 +39,7 @@ class LoadedEncoder:
     module: TextEncoder
     pretrained: dict[str, Tensor]
     found: FoundEncoder
+    parameters: int  # of the whole encoder; of its word embeddings only those are loaded that the texts ask for
 
     def reset(self) -> TextEncoder:
         """The module with its pretrained weights in place, whatever a run before left in it."""
@@ -50,6 +59,7 @@ class Workbench:
     device: torch.device
     _corpora: dict[Hashable, Corpus] = field(default_factory=dict)
     _texts: dict[Hashable, dict[str, TokenisedTexts]] = field(default_factory=dict)
+    _places: dict[Hashable, FoundEncoder] = field(default_factory=dict)
     _encoders: OrderedDict[Hashable, LoadedEncoder] = field(default_factory=OrderedDict)
 
     def corpus(self, job: Job) -> Corpus:
@@ -61,8 +71,9 @@ class Workbench:
         return corpus
 
     def encoder(self, job: Job) -> LoadedEncoder:
-        """The job's encoder, on the device."""
-        key = (job.run.encoder.fingerprint, job.run.encoder.layers)
+        """The job's encoder, on the device, with the word embeddings of the job's texts."""
+        spec = job.run.encoder
+        key = (spec.fingerprint, spec.layers, job.run.data.fingerprint, spec.max_length)
         if key not in self._encoders:
             while len(self._encoders) >= _ENCODERS_KEPT:
                 self._encoders.popitem(last=False)
@@ -101,20 +112,32 @@ class Workbench:
         return data, record
 
     def _load(self, job: Job) -> LoadedEncoder:
-        found = find_encoder(job.encoder, self.setup.encoder_folders, self.setup.built_encoders)
-        if found is None:
-            raise UserError(missing_encoder_sentence(job.run.encoder.encoder, job.encoder))
-        if found.origin == "built":
-            build_encoder(job.encoder, found.folder)
-        module = load_encoder(job.encoder, found.folder).to(self.device)
+        found = self._find(job)
+        module = load_encoder(job.encoder, found.folder)
+        parameters = sum(parameter.numel() for parameter in module.parameters())
+        keep_tokens(module, [texts.tokens for texts in self._tokenised(job, self.corpus(job)).values()])
+        module.to(self.device)
         pretrained = {name: value.clone() for name, value in module.state_dict().items()}
-        return LoadedEncoder(module, pretrained, found)
+        return LoadedEncoder(module, pretrained, found, parameters)
+
+    def _find(self, job: Job) -> FoundEncoder:
+        """The encoder's folder, built where it is one to build."""
+
+        def find() -> FoundEncoder:
+            found = find_encoder(job.encoder, self.setup.encoder_folders, self.setup.built_encoders)
+            if found is None:
+                raise UserError(missing_encoder_sentence(job.run.encoder.encoder, job.encoder))
+            if found.origin == "built":
+                build_encoder(job.encoder, found.folder)
+            return found
+
+        return _once(self._places, job.run.encoder.fingerprint, find)
 
     def _tokenised(self, job: Job, corpus: Corpus) -> dict[str, TokenisedTexts]:
         max_length = job.run.encoder.max_length
 
         def make() -> dict[str, TokenisedTexts]:
-            tokenizer: Any = load_tokenizer(job.encoder, self.encoder(job).found.folder)
+            tokenizer: Any = load_tokenizer(job.encoder, self._find(job).folder)
             return {split: tokenise(tokenizer, corpus.split(split).texts, max_length) for split in SPLITS}
 
         return _once(self._texts, (corpus.fingerprint, job.run.encoder.fingerprint, max_length), make)
@@ -133,7 +156,7 @@ def encoder_record(job: Job, loaded: LoadedEncoder) -> EncoderRecord:
         architecture=config.model_type,
         layers=config.num_hidden_layers,
         hidden=loaded.module.hidden,
-        parameters=sum(parameter.numel() for parameter in loaded.module.parameters()),
+        parameters=loaded.parameters,
         rows="packed" if loaded.module.packed else "padded",
     )
 

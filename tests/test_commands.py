@@ -258,7 +258,7 @@ WRONG = [
     (["run", "--seeds", "3-1"], '--seeds: "3-1" is no seed'),
     (["run", "--data-dir", "not/there"], "--data-dir: not/there is not a folder."),
     (["prepare", "--encoder-dir", "not/there"], "--encoder-dir: not/there is not a folder."),
-    (["run", "--jobs-per-device", "0"], "0 is not a whole number above 0"),
+    (["run", "--jobs-per-device", "0"], "0 is not a whole number from 1 to 9999"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import math
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,16 @@ import torch
 from benchmark.data import load_corpus
 from benchmark.losses import cross_entropy
 from benchmark.metrics import softmax
-from benchmark.models import TextEncoder, build_encoder, build_head, load_encoder, load_tokenizer, tokenise
+from benchmark.models import (
+    TextEncoder,
+    TokenisedTexts,
+    build_encoder,
+    build_head,
+    keep_tokens,
+    load_encoder,
+    load_tokenizer,
+    tokenise,
+)
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, load_registry, resolve_run
 from benchmark.specs import (
     CrossEntropyTerm,
@@ -227,6 +237,39 @@ class Bench:
         if not dropout:
             run = without_dropout(run, encoder)
         return train(run, data, encoder, CPU, pieces=pieces)
+
+
+@pytest.mark.parametrize("role", ["base", "albert_tiny", "xlnet", "bert_large"])
+def test_rows_of_the_embedding_that_no_text_asks_for_change_nothing(
+    registry: Registry, tmp_path: Path, role: str
+) -> None:
+    bench = Bench(registry, tmp_path)
+    run = resolve_run(registry, "tiny", Subject("tnews", role, "bert"), 0, Inputs())
+    run = run.model_copy(
+        update={"optimisation": run.optimisation.model_copy(update={"epochs": 2, "precision": "float32"})}
+    )
+    data, whole, _ = bench.inputs(run)
+    _, cut, _ = bench.inputs(run)
+    before = sum(parameter.numel() for parameter in cut.parameters())
+    # a few words are left out of the texts, so that there is something to leave out of the embedding
+    few = [replace(part, texts=common(part.texts)) for part in (data.train, data.validation, data.test)]
+    data = replace(data, train=few[0], validation=few[1], test=few[2])
+    keep_tokens(cut, [part.texts.tokens for part in few])
+    assert sum(parameter.numel() for parameter in cut.parameters()) < before
+    ours, plain = train(run, data, cut, CPU), train(run, data, whole, CPU)
+    np.testing.assert_allclose(ours.test_logits, plain.test_logits, atol=1e-5)
+    assert [epoch["loss"] for epoch in ours.epochs] == pytest.approx(
+        [epoch["loss"] for epoch in plain.epochs], abs=1e-5
+    )
+    embedding = cut.transformer.get_input_embeddings()
+    missing = next(token for token in range(80) if embedding.rows[token] < 0)
+    with pytest.raises((IndexError, RuntimeError)):
+        embedding(torch.tensor([missing]))
+
+
+def common(texts: TokenisedTexts) -> TokenisedTexts:
+    """The same texts in fewer words: every token above 40 is one of those below."""
+    return replace(texts, tokens=np.where(texts.tokens > 40, texts.tokens - 35, texts.tokens).astype(np.int32))
 
 
 def without_dropout(run: RunSpec, encoder: TextEncoder) -> RunSpec:

@@ -5,6 +5,7 @@ from benchmark.models.encoding import TextEncoder, TextsOnDevice, load_encoder, 
 from benchmark.models.heads import build_head
 from benchmark.models.label_vectors import hyperspherical_label_vectors
 from benchmark.models.rows import LaidOut, Rows, TokenisedTexts, lay_out
+from benchmark.models.vocabulary import keep_tokens
 
 __all__ = [
     "LaidOut",
@@ -15,6 +16,7 @@ __all__ = [
     "build_encoder",
     "build_head",
     "hyperspherical_label_vectors",
+    "keep_tokens",
     "lay_out",
     "load_encoder",
     "load_tokenizer",
