@@ -76,7 +76,9 @@ def _make_bert_base(arguments: argparse.Namespace, folder: Path) -> None:
 
 def _in_a_process(variant: str, more: list[str]) -> dict[str, float]:
     command = [sys.executable, __file__, *sys.argv[1:], *more, "--variant", variant]
-    call = subprocess.run(command, capture_output=True, text=True, check=False)
+    # one GPU: where there are several the Trainer would spread a batch over all of them
+    one = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]}
+    call = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | one)
     if call.returncode:
         sys.exit(call.stderr)
     return dict(json.loads(call.stdout.splitlines()[-1]))
@@ -225,6 +227,7 @@ def training_arguments(run: Any, folder: str, epochs: int, may_use_bfloat16: boo
         bf16=may_use_bfloat16 and supports_bfloat16(device),
         use_cpu=device.type == "cpu",
         logging_strategy="no",
+        logging_nan_inf_filter=False,  # which waits for the device in every step
         save_strategy="no",
         report_to=[],
         disable_tqdm=True,

@@ -73,6 +73,7 @@ def _plan(arguments: argparse.Namespace) -> list:
 
 def _train_one(arguments: argparse.Namespace, planned) -> None:
     """What a script of the loop does: read, tokenise, train, predict both held-out splits."""
+    import torch
     from against_trainer import training_arguments
     from datasets import Dataset
     from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer
@@ -89,7 +90,9 @@ def _train_one(arguments: argparse.Namespace, planned) -> None:
         build_encoder(planned.encoder, found.folder)
     tokenizer = load_tokenizer(planned.encoder, found.folder)
     layers = {} if planned.encoder.layers is None else {"num_hidden_layers": planned.encoder.layers}
-    model = AutoModelForSequenceClassification.from_pretrained(found.folder, num_labels=corpus.n_labels, **layers)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        found.folder, num_labels=corpus.n_labels, dtype=torch.float32, **layers
+    )
 
     def rows(split: str) -> Dataset:
         part = corpus.split(split)
