@@ -19,9 +19,12 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     content of its data was, as long as all results agree on it.
     """
     known = {name: finished(name) for name in registry.profiles}
-    plan = _plan(registry, profile_name, known[profile_name])
+    plans = {name: _attempt(registry, name, known[name]) for name in registry.profiles}
+    plan = plans[profile_name]
+    if isinstance(plan, UserError):
+        raise plan
     profile = registry.profile(profile_name)
-    every = ["all", *(name for name, table in registry.tables.items() if table.optional)]
+    every = list(registry.tables)
     tables = narrowed(registry, profile_name, registry.tables)
     methods = registry.methods.methods
 
@@ -33,7 +36,7 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
         _section(
             "Profiles (--profile)",
             ("name", "done", "of", "what"),
-            [_profile(registry, name, known[name]) for name in registry.profiles],
+            [(name, *_done_and_what(plans[name], profile)) for name, profile in registry.profiles.items()],
         ),
         _section(
             f"Tables of profile {profile_name} (--table)",
@@ -58,12 +61,18 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     return "\n\n".join(sections)
 
 
-def _profile(registry: Registry, name: str, finished: Finished[Outline]) -> tuple[str, object, object, str]:
-    """One that cannot be planned keeps nobody from the others."""
+def _attempt(registry: Registry, name: str, finished: Finished[Outline]) -> list[PlannedRun] | UserError:
+    """A profile's plan, or why it cannot be made, which keeps nobody from the others."""
     try:
-        return (name, *_counts(_plan(registry, name, finished)), registry.profiles[name].description)
+        return _plan(registry, name, finished)
     except UserError as error:
-        return name, "-", "-", f"cannot be planned: {error}"
+        return error
+
+
+def _done_and_what(plan: list[PlannedRun] | UserError, profile: Profile) -> tuple[object, object, str]:
+    if isinstance(plan, UserError):
+        return "-", "-", f"cannot be planned: {plan}"
+    return (*_counts(plan), profile.description)
 
 
 def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) -> list[str]:
@@ -114,9 +123,7 @@ def _plan(
     methods: list[str] | None = None,
 ) -> list[PlannedRun]:
     """The runs of those tables that the profile has, none where it has none."""
-    every = [table for table, declared in registry.tables.items() if not declared.optional]
-    asked = dict.fromkeys(table for asked in names for table in (every if asked == "all" else [asked]))
-    tables = narrowed(registry, name, asked, methods=methods)
+    tables = narrowed(registry, name, names, methods=methods)
     return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
 
 

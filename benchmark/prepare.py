@@ -69,7 +69,7 @@ def _command(arguments: argparse.Namespace) -> int:
 def _plan(registry: Registry, profile_name: str) -> list[PlannedRun]:
     """All runs of a profile: those of all tables; where it has only optional ones, of these."""
     seeds = registry.profile(profile_name).seeds
-    required = narrowed(registry, profile_name, [name for name, table in registry.tables.items() if not table.optional])
+    required = narrowed(registry, profile_name, ["all"])
     tables = required or select_tables(registry, profile_name, list(registry.tables))
     return make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
 

@@ -59,10 +59,10 @@ class RayWorker:
                 raise NoPlace(reason) from None
             except RayError as error:  # the node has just died, perhaps; the cluster may not know yet
                 self.alive = False
-                last = f" ({f'{type(error).__name__}: {first_line(error)}'})"
+                last = f" ({type(error).__name__}: {first_line(error)})"
                 await self.end()
                 if time.monotonic() > give_up:
-                    raise NoPlace(f"{self._where()}: {f'{type(error).__name__}: {first_line(error)}'}") from None
+                    raise NoPlace(f"{self._where()}: {type(error).__name__}: {first_line(error)}") from None
                 await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
         if problem:
             self._write_log(problem.encode())

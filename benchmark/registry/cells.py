@@ -1,6 +1,6 @@
 """What each cell of a declared table asks for, in a profile that may offer only some of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from benchmark.declarations import Profile, Table, TableColumn, TableRow
@@ -108,10 +108,9 @@ def select_tables(
     require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
     require_known(methods, registry.methods.methods, "method")
     require_known(names, [*registry.tables, "all"], "table")
-    if "all" in names:
-        names = [name for name, table in registry.tables.items() if name in names or not table.optional]
     tables = narrowed(registry, profile_name, names, datasets, methods)
     if not tables:
+        names = _whole(registry, names)
         rows = {row.method for name in names for group in registry.tables[name].rows for row in group}
         absent = [method for method in methods or () if method not in rows]
         why = f" No row of them has {', '.join(absent)}; a table of your own can." if absent else ""
@@ -122,14 +121,23 @@ def select_tables(
 def narrowed(
     registry: Registry,
     profile_name: str,
-    names: Iterable[str],
+    names: Collection[str],
     datasets: list[str] | None = None,
     methods: list[str] | None = None,
 ) -> dict[str, Table]:
-    """Those tables, narrowed to the profile and to what is asked for, empty ones left out."""
+    """The tables of those names ("all": every one that is not optional), narrowed to the profile and to what is asked
+    for, empty ones left out.
+    """
     profile = registry.profile(profile_name)
-    chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in names}
+    chosen = {name: narrow(registry.tables[name], profile, datasets, methods) for name in _whole(registry, names)}
     return {name: table for name, table in chosen.items() if table is not None}
+
+
+def _whole(registry: Registry, names: Collection[str]) -> list[str]:
+    """The names, "all" written out."""
+    if "all" not in names:
+        return list(names)
+    return [name for name, table in registry.tables.items() if name in names or not table.optional]
 
 
 def _part(row: TableRow, column: TableColumn) -> Part:

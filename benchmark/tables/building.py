@@ -125,9 +125,9 @@ class GridBuilder:
         if isinstance(found, str):
             return found
         result, view = found.result, found.view
-        if part.rarest is None and metric.score not in view.scores:
-            return "scored before there was this measure; benchmark.run --redo makes it again"
         if part.rarest is None:
+            if metric.score not in view.scores:
+                return "scored before there was this measure; benchmark.run --redo makes it again"
             return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result.run_id)
         label = found.data.rarest(part.rarest)
         per_label = getattr(view.per_label, metric.score, None)
