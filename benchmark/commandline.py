@@ -10,8 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmark.errors import UserError
-from benchmark.errors import first_line as first_line_of
+from benchmark.errors import UserError, first_line
 from benchmark.registry import EXPERIMENTS, Registry, load_registry
 from benchmark.store import RESULTS
 
@@ -44,7 +43,7 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
         code = DONE
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
-        print(f"error: {place}{error.strerror or first_line_of(error)}; what was finished is kept", file=sys.stderr)
+        print(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept", file=sys.stderr)
         code = WRONG_INPUT
     sys.exit(code)
 
@@ -172,7 +171,7 @@ def choose_profile(asked: str | None, gpu_visible: Callable[[], bool]) -> tuple[
     return "demo", "no GPU is visible"
 
 
-def first_line(registry: Registry, profile_name: str, why: str, time: str) -> str:
+def headline(registry: Registry, profile_name: str, why: str, time: str) -> str:
     """What every command says first: which profile, why, how long, and how to choose another."""
     others = ", ".join(name for name in registry.profiles if name != profile_name)
     return f"Profile {profile_name} ({why}): {time}. Choose another with --profile: {others}."

@@ -165,13 +165,3 @@ def _training_rows(dataset: Dataset) -> int:
     if dataset.training_rows is not None:
         return dataset.training_rows
     return 10_000  # unknown before the files are read
-
-
-def duration(seconds: float) -> str:
-    """A time as a person says it: ``40 s``, ``12 min``, ``3 h 05 min``."""
-    if seconds < 100:
-        return f"{max(round(seconds), 1)} s"
-    minutes = round(seconds / 60)
-    if minutes < 100:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -12,7 +12,7 @@ from benchmark.commandline import (
     add_common_options,
     add_input_options,
     choose_profile,
-    first_line,
+    headline,
     new_console,
     new_parser,
     read_registry,
@@ -20,9 +20,10 @@ from benchmark.commandline import (
 )
 from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
 from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, Profile
+from benchmark.durations import duration
 from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
-from benchmark.estimates import Estimator, duration, work_of
+from benchmark.estimates import Estimator, work_of
 from benchmark.inputs import Places, places
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed, select_tables
@@ -43,7 +44,7 @@ def _command(arguments: argparse.Namespace) -> int:
     profile = registry.profile(profile_name)
     where = places(arguments.data_dir, arguments.encoder_dir)
     plan = _plan(registry, profile_name)
-    console.print(first_line(registry, profile_name, why, f"{profile.description} {_time(plan)}"))
+    console.print(headline(registry, profile_name, why, f"{profile.description} {_time(plan)}"))
     problems = []
     corpora: dict[str, Corpus] = {}
     for name in dict.fromkeys(profile.datasets.values()):

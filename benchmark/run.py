@@ -18,7 +18,7 @@ from benchmark.commandline import (
     add_table_option,
     asked_searches,
     choose_profile,
-    first_line,
+    headline,
     listed_names,
     new_console,
     new_parser,
@@ -27,10 +27,11 @@ from benchmark.commandline import (
     seeds,
 )
 from benchmark.declarations import Table
+from benchmark.durations import duration
 from benchmark.ensembles import ensembles, score_ensembles, sizes
 from benchmark.environment import cpu_name
 from benchmark.errors import UserError
-from benchmark.estimates import Estimator, Work, duration, work_of
+from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import Placed, score_again, train
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
@@ -96,7 +97,7 @@ def _command(arguments: argparse.Namespace) -> int:
     slots = backend.slots(arguments.jobs_per_device, len(to_train))
     estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
     estimator.learn(asked.outlines, works)
-    console.print(first_line(registry, profile_name, why, _time(to_train, works, estimator, slots)))
+    console.print(headline(registry, profile_name, why, _time(to_train, works, estimator, slots)))
     for problem in asked.unusable:
         console.print(f"{problem.path}: not counted, because {problem.reason}")
     if arguments.dry_run:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data import SPLITS, Corpus, corrupt_labels, load_corpus
+from benchmark.data import Corpus, corrupt_labels, load_corpus
 from benchmark.encoders import FoundEncoder, find_encoder, missing_encoder_sentence
 from benchmark.errors import UserError
 from benchmark.jobs import Job, WorkerSetup
@@ -23,6 +23,7 @@ from benchmark.models import (
     tokenise,
 )
 from benchmark.specs import sub_seed
+from benchmark.splits import SPLITS
 from benchmark.store import CorruptionRecord, DataRecord, EncoderRecord
 from benchmark.training.loop import LabelledTexts, TrainingData
 

@@ -12,6 +12,7 @@ from tests.conftest import PROJECT
 
 PACKAGE = PROJECT / "benchmark"
 FLOORS = {
+    "durations": 0,
     "errors": 0,
     "metrics": 0,
     "losses": 0,
@@ -19,6 +20,7 @@ FLOORS = {
     "pseudo_words": 0,
     "significance": 0,
     "specs": 1,
+    "splits": 0,
     "calibrators": 2,
     "resampling": 1,
     "declarations": 2,

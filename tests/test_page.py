@@ -17,7 +17,6 @@ import pytest
 
 from benchmark.claims import Judgement
 from benchmark.page import to_page
-from benchmark.page.about import duration
 from benchmark.page.reliability import BINS, diagram_data
 from benchmark.plan import Finished
 from benchmark.registry import Registry, Subject, select_tables
@@ -236,13 +235,6 @@ def test_merged_bins_give_the_stored_calibration_error(registry: Registry, resul
             gaps[position // 6] += right - count * confidence
         rows = sum(count for _, count, _, _ in method["seeds"][0]["bins"])
         assert sum(map(abs, gaps)) / rows == pytest.approx(view.scores["top_label_ece"], abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(0.4, "0 s"), (99, "99 s"), (100, "2 min"), (5940, "99 min"), (7140, "1 h 59 min")]
-)
-def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
 
 
 def test_the_command_writes_the_page(results: list[Result], benchmark_command: Command, tmp_path: Path) -> None:

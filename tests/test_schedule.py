@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmark.estimates import Estimator, Work, duration, work_of
+from benchmark.durations import duration
+from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import in_order
 from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.plan import Finished, make_plan
@@ -108,6 +109,8 @@ def test_slots_on_a_cpu_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch) -
         (0.2, "1 s"),
         (40.4, "40 s"),
         (99.4, "99 s"),
+        (99.5, "2 min"),
+        (5940, "99 min"),
         (120, "2 min"),
         (5000, "83 min"),
         (6000, "1 h 40 min"),

@@ -1,14 +1,13 @@
 """Data sets: reading, generating, splitting, corrupting, checking and fetching them."""
 
 from benchmark.data.checks import CorpusReport, check_corpus
-from benchmark.data.corpus import SPLITS, Corpus, Split
+from benchmark.data.corpus import Corpus, Split
 from benchmark.data.corruption import corrupt_labels
 from benchmark.data.fetch import fetch_dataset, fetch_hub_splits
 from benchmark.data.loading import find_folder, is_here, load_corpus, missing_sentence
 from benchmark.data.readers import Row, read_rows
 
 __all__ = [
-    "SPLITS",
     "Corpus",
     "CorpusReport",
     "Row",

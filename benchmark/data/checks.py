@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.data.corpus import SPLITS, Corpus
+from benchmark.data.corpus import Corpus
+from benchmark.splits import SPLITS
 
 _FEW_TEST_ROWS = 200
 _FEW_VALIDATION_ROWS = 10  # a label

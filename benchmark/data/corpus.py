@@ -4,12 +4,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-SPLITS: tuple[Literal["train", "validation", "test"], ...] = ("train", "validation", "test")
+from benchmark.splits import SPLITS, SplitName
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Corpus:
     def n_labels(self) -> int:
         return len(self.label_names)
 
-    def split(self, name: str) -> Split:
-        """The split of that name, one of ``SPLITS``."""
+    def split(self, name: SplitName) -> Split:
+        """The split of that name."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[name]
 
     @cached_property

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from benchmark.data.corpus import SPLITS, Corpus, Split
+from benchmark.data.corpus import Corpus, Split
 from benchmark.declarations import GeneratedSource
 from benchmark.pseudo_words import pseudo_words
+from benchmark.splits import SPLITS
 
 
 def generate(name: str, source: GeneratedSource) -> Corpus:

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Below, Folder, HubId, Text
 from benchmark.specs import Count, Declared, Items, Pair, Positive, Seed, Share
+from benchmark.splits import SPLITS, SplitName
 
 
 class FileSource(Declared):
@@ -29,7 +30,7 @@ class GeneratedSource(Declared):
 
     kind: Literal["generated"]
     labels: Annotated[int, Field(ge=2)]
-    rows: dict[Literal["train", "validation", "test"], Count]
+    rows: dict[SplitName, Count]
     label_shares: Items[Positive] | None = Field(default=None)
     words_per_text: Pair[Count]
     vocabulary: Count
@@ -47,7 +48,7 @@ class GeneratedSource(Declared):
             raise PydanticCustomError("keywords", "keywords_per_label: there are not so many words in the vocabulary")
         if self.label_shares is not None and len(self.label_shares) != self.labels:
             raise PydanticCustomError("shares", "label_shares: one share a label is needed")
-        for split in ("train", "validation", "test"):
+        for split in SPLITS:
             if self.rows.get(split, 0) < self.labels:
                 raise PydanticCustomError("rows", "rows: train, validation and test need at least one row a label each")
         return self

@@ -72,7 +72,7 @@ class TextEncoder(nn.Module):
         encoded = [self.encode_rows(texts, rows) for rows in batch.pieces]
         if len(encoded) == 1:
             return encoded[0]
-        return torch.cat(encoded)[batch.order.to(encoded[0].device)]
+        return torch.cat(encoded)[batch.order]
 
     def encode_rows(self, texts: TextsOnDevice, rows: Rows) -> Tensor:
         """Encoded vectors of the texts of one piece, (b, H) in float32."""

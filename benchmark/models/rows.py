@@ -51,10 +51,7 @@ class Rows:
 
     def to(self, device: torch.device) -> "Rows":
         """The same rows on a device, copied without waiting for it."""
-        if device.type == "cpu":
-            return self
-        parts = (getattr(self, part.name) for part in fields(self))
-        return Rows(*(part.pin_memory().to(device, non_blocking=True) for part in parts))
+        return Rows(*(_copied(getattr(self, part.name), device) for part in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,14 @@ class LaidOut:
 
     pieces: tuple[Rows, ...]
     order: Tensor
+
+    def to(self, device: torch.device) -> "LaidOut":
+        """The same batch on a device, copied without waiting for it."""
+        return LaidOut(tuple(rows.to(device) for rows in self.pieces), _copied(self.order, device))
+
+
+def _copied(part: Tensor, device: torch.device) -> Tensor:
+    return part if device.type == "cpu" else part.pin_memory().to(device, non_blocking=True)
 
 
 def lay_out(texts: TokenisedTexts, batch: NDArray[np.int64], packed: bool) -> LaidOut:

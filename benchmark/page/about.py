@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from benchmark.declarations import Encoder, PretrainedSource, Table
+from benchmark.durations import duration
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.specs import readable_name
+from benchmark.splits import SPLITS
 from benchmark.store import EncoderRecord, Result
 from benchmark.tables import GridBuilder
 
@@ -136,14 +138,6 @@ def _times(done: list[Result]) -> tuple[str, ...]:
     )
 
 
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: ``41 s``, ``12 min``, ``1 h 31 min``."""
-    if round(seconds) < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
 def _device(result: Result) -> str:
     threads = f"{result.environment.threads} thread{'s' if result.environment.threads != 1 else ''}"
     precision = f", {result.training.precision}" if result.training is not None else ""
@@ -206,7 +200,7 @@ def _dataset_row(plan: list[PlannedRun], done: list[Result], name: str) -> tuple
     shares = sorted({run.run.data.corruption for run in plan if run.run.data.dataset == name})
     return (
         declared.label,
-        *(f"{record.rows[split]:,}" for split in ("train", "validation", "test")),
+        *(f"{record.rows[split]:,}" for split in SPLITS),
         str(len(record.label_names)),
         ", ".join(f"{100 * share:g} %" if share else "none" for share in shares),
         record.fingerprint[:_SHORT],

@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from benchmark.estimates import Estimator, Work, duration
+from benchmark.durations import duration
+from benchmark.estimates import Estimator, Work
 from benchmark.jobs import EpochDone, JobEnded
 from benchmark.schedule.pool import Update
 from benchmark.specs import RunSpec, identity

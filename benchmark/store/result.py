@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.splits import SPLITS, SplitName
 from benchmark.store.numbers import Draws, Numbers
 from benchmark.store.views import ResultLike
 
@@ -42,7 +43,7 @@ class DataRecord(Record):
     origin: str
     fingerprint: str
     label_names: list[str]
-    rows: dict[Literal["train", "validation", "test"], Whole]
+    rows: dict[SplitName, Whole]
     train_label_counts: list[Whole]
     corruption: CorruptionRecord
 
@@ -155,9 +156,6 @@ class Member(Record):
     logits: str
 
 
-_SPLITS = frozenset({"train", "validation", "test"})
-
-
 class ViewRecord(Record):
     """The scores of one view, fractions at full precision. ``scores["ece"]`` is the class-wise ECE summed over
     labels.
@@ -237,7 +235,7 @@ class Result(Record, ResultLike):
         n_labels = len(self.data.label_names) if self.data else 0
         if self.data and len(self.data.train_label_counts) != n_labels:
             raise ValueError("there is not one count of training rows for each label")
-        if self.data and self.data.rows.keys() != _SPLITS:
+        if self.data and self.data.rows.keys() != set(SPLITS):
             raise ValueError("there are not as many numbers of rows as splits")
         if self.training and any(len(epoch.terms) != len(self.run.loss) for epoch in self.training.epochs):
             raise ValueError("there is not one value for each loss term")

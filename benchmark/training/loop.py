@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.models import LaidOut, TextEncoder, TextsOnDevice, TokenisedTexts, build_head, lay_out
+from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
 from benchmark.training.objective import Objective
 
@@ -145,10 +145,9 @@ class Model:
 
     def __call__(self, batch: NDArray[np.int64]) -> Tensor:
         """Logits (B, K) in float32 of the texts with those indices, in that order."""
-        laid_out = lay_out(self.texts, batch, self.encoder.packed)
-        rows = LaidOut(tuple(rows.to(self.device) for rows in laid_out.pieces), laid_out.order)
+        laid_out = lay_out(self.texts, batch, self.encoder.packed).to(self.device)
         with self.autocast():
-            encoded = self.encoder(self.on_device, rows)
+            encoded = self.encoder(self.on_device, laid_out)
         logits: Tensor = self.head(encoded)
         return logits
 
