@@ -82,8 +82,9 @@ def test_a_real_run_end_to_end(experiments: Path, tmp_path: Path) -> None:
     (experiments / "encoders.yaml").write_text(yaml.safe_dump(encoders, sort_keys=False))
     options = ["--profile", "small", "--experiments", experiments, "--results-dir", tmp_path / "results"]
     environment = {"BENCHMARK_CACHE_DIR": str(tmp_path / "cache")}
-    call = run_module("run", *options, "--table", "main", "--methods", "ts", "hs_rau", "--seeds", 0,
-                      "--data-dir", DATA_DIR, "--encoder-dir", ENCODER_DIR, env=environment)  # fmt: skip
+    wanted = ["--table", "main", "--datasets", "banking77", "--methods", "ts", "hs_rau", "--seeds", 0]
+    inputs = ["--data-dir", DATA_DIR, "--encoder-dir", ENCODER_DIR]
+    call = run_module("run", *options, *wanted, *inputs, env=environment)
     assert call.returncode == 0, call.stdout + call.stderr
     results = [json.loads(path.read_text()) for path in (tmp_path / "results" / "small").glob("*.json")]
     assert len(results) == 2
