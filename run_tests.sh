@@ -9,4 +9,4 @@ cd "$(dirname "$0")"
 "$PYTHON" -m ruff check .
 "$PYTHON" -m ruff format --check --quiet .
 "$PYTHON" -m mypy
-"$PYTHON" -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile "$@"
+"$PYTHON" -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder "$@"
