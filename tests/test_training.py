@@ -163,6 +163,16 @@ def test_the_published_reading_of_an_empty_bin_is_a_share_of_zero() -> None:
     assert objective.terms[1].table[7].tolist() == [0.0, 0.0]
 
 
+def test_a_prior_row_lets_few_rows_say_little() -> None:
+    """Ten bins; 0.95 is seen twice for label 0 and held once, 0.05 twice for label 1 and held once."""
+    objective = Objective((plain(), poscal(empty_bin="prior_row")), 2, 5, 1, CPU, 0)
+    objective.after_step(torch.tensor([[0.95, 0.05], [0.95, 0.05]]).log(), torch.tensor([0, 1]), 0)
+    table = objective.terms[1].table
+    assert table[9].tolist() == pytest.approx([(1 + 0.95) / 3, 0.95])
+    assert table[0].tolist() == pytest.approx([0.05, (1 + 0.05) / 3])
+    assert table[7].tolist() == pytest.approx([0.75, 0.75])
+
+
 @pytest.mark.parametrize(
     ("updates", "steps", "expected"), [(1, 7, [6]), (3, 7, [1, 3, 6]), (5, 5, [0, 1, 2, 3, 4]), (5, 2, [0, 1])]
 )

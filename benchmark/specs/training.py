@@ -116,7 +116,9 @@ class UncertaintyTerm(Declared):
 
 
 class PoscalTerm(Declared):
-    """KL(p || empirical posterior). ``empty_bin``: what an empty bin of the table says: nothing, or a share of 0.
+    """KL(p || empirical posterior). ``empty_bin``: what an empty bin of the table says: nothing (``ignore``), a share of
+    0 (``zero``), or, ``prior_row``, the bin's middle, which every bin then holds as if by one row more than fell in it,
+    so that few rows say little.
 
     Before the first update of its table the term is 0, whatever ``start`` says.
     """
@@ -126,7 +128,7 @@ class PoscalTerm(Declared):
     start: Start
     bins: Count
     updates_per_epoch: Count
-    empty_bin: Literal["ignore", "zero"]
+    empty_bin: Literal["ignore", "zero", "prior_row"]
 
 
 class GammaByProbability(Declared):

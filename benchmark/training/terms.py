@@ -134,6 +134,7 @@ class _Poscal:
         self.seen = torch.zeros(spec.bins * n_labels, device=device)
         self.borne = torch.zeros(spec.bins * n_labels, device=device)
         self.label_index = torch.arange(n_labels, device=device)
+        self.middles = (torch.arange(spec.bins, device=device)[:, None] + 0.5) / spec.bins
         updates = min(spec.updates_per_epoch, steps_per_epoch)
         self.update_after = {steps_per_epoch * (number + 1) // updates - 1 for number in range(updates)}
 
@@ -152,8 +153,12 @@ class _Poscal:
             self._make_table()
 
     def _make_table(self) -> None:
-        table = (self.borne / self.seen).reshape(self.spec.bins, self.n_labels)  # 0/0, an empty bin, is NaN
-        self.table = table.nan_to_num(nan=0.0) if self.spec.empty_bin == "zero" else table
+        borne, seen = (part.reshape(self.spec.bins, self.n_labels) for part in (self.borne, self.seen))
+        if self.spec.empty_bin == "prior_row":
+            self.table = (borne + self.middles) / (seen + 1)
+        else:
+            table = borne / seen  # 0/0, an empty bin, is NaN
+            self.table = table.nan_to_num(nan=0.0) if self.spec.empty_bin == "zero" else table
         self.seen.zero_()
         self.borne.zero_()
 
