@@ -136,7 +136,7 @@ def _verdict(advised: _Candidate, lowest: _Candidate, baseline: _Candidate) -> s
         ece = number(baseline.ece.mean, baseline.ece.decimals)
         return f"{baseline.name} has the lowest ECE, {ece}, of the methods not shown to lose F1: keep it."
     if advised is baseline:
-        keep = f"No method has a lower ECE than {baseline.name} beyond noise: keep {baseline.name}."
+        keep = f"Of the methods not shown to lose F1 none has a lower ECE than {baseline.name} beyond noise: keep it."
         return f"{keep} Lowest is {lowest.name}: {_beside(lowest, baseline)}."
     use = f"Use {advised.name}: {_beside(advised, baseline)}."
     if lowest is advised:

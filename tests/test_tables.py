@@ -9,6 +9,7 @@ import pytest
 
 from benchmark.claims import judge_all
 from benchmark.errors import UserError
+from benchmark.page.details import detail
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
 from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
@@ -79,6 +80,28 @@ def test_temperature_scaling_takes_its_view_of_berts_run(registry: Registry) -> 
     assert plain[0].mean == scaled[0].mean
     assert plain[1].mean != scaled[1].mean
     assert plain[1].sources == scaled[1].sources == (result.run_id,)
+
+
+def detail_of(made: Grid, result: Result) -> tuple[tuple[str, str], ...]:
+    """What the page says behind the ECE of temperature scaling."""
+    return detail(row(made, "ts").cells[1], "TS, TNEWS ECE", (0,), "", {result.run_id: "a file"}).lines
+
+
+def test_the_temperatures_are_at_hand_and_one_at_a_bound_is_said(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    scaled = next(view for view in result.views if view.temperature is not None)
+    said = "its search ended at a bound"
+    made = grid(registry, [result], "main")
+    assert row(made, "bert").cells[0].temperatures == ()
+    (found,) = row(made, "ts").cells[1].temperatures
+    assert (found.seed, found.value, found.at_bound) == (0, scaled.temperature, False)
+    assert said not in to_markdown(made)
+    assert ("Temperature", f"{scaled.temperature:.3f} (seed 0)") in detail_of(made, result)
+    bounded = scaled.model_copy(update={"temperature": 100.0, "at_bound": True})
+    views = [bounded if view is scaled else view for view in result.views]
+    made = grid(registry, [result.model_copy(update={"views": views})], "main")
+    assert said in to_markdown(made)
+    assert ("Temperature", "100.000, a bound of the search (seed 0)") in detail_of(made, result)
 
 
 def test_low_frequency_columns_take_the_label_of_that_rank(registry: Registry) -> None:

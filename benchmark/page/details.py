@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.render.text import PLUS_MINUS, WITHIN_NOISE, number
-from benchmark.tables import Cell
+from benchmark.tables import Cell, FittedTemperature
 
 NO_RESULT = "no result"
 PAPER, DIFFERENCE = "Paper", "Difference"  # the lines that come first where the tables show these numbers
@@ -22,6 +22,8 @@ class Detail:
 def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files: Mapping[str, str]) -> Detail:
     """All that is known of a cell of a table with these seeds; ``difference`` to the paper is as printed."""
     lines = _ours(cell, seeds) if cell.values else [("Missing", cell.why_missing or NO_RESULT)]
+    if cell.temperatures:
+        lines.append(("Temperature", ", ".join(map(_temperature, cell.temperatures))))
     if cell.lead is not None:
         lines.append(("Lead", lead_in_words(cell)))
     if cell.paper is not None:
@@ -37,6 +39,11 @@ def lead_in_words(cell: Cell) -> str:
     low, high = sorted(sign * end for end in (cell.lead.low, cell.lead.high))
     ahead, *ends = (number(value, cell.decimals) for value in (sign * cell.lead.estimate, low, high))
     return f"{ahead} {cell.better} than {cell.runner_up} (95 % interval {' to '.join(ends)}), {_noise(cell)}"
+
+
+def _temperature(found: FittedTemperature) -> str:
+    bound = ", a bound of the search" if found.at_bound else ""
+    return f"{found.value:.3f}{bound} (seed {found.seed})"
 
 
 def _noise(cell: Cell) -> str:

@@ -76,6 +76,8 @@ def notes(grid: Grid) -> list[str]:
         )
     if any(len(cell.values) == 1 for cell in leads):
         parts.append(ONE_SEED)
+    if any(found.at_bound for cell in grid.cells for found in cell.temperatures):
+        parts.append("Temperature scaling found no temperature for some cells: its search ended at a bound.")
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
         reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))

@@ -76,7 +76,7 @@ class StartByEntropy(Declared):
 
     until_entropy: Positive
     at_least_epochs: Count
-    at_most_share: Share  # of all epochs
+    at_most_share: Annotated[float, Field(ge=0, lt=1)]  # of all epochs; of 1 the term might never join
 
 
 class StartByEpoch(Declared):
@@ -116,9 +116,9 @@ class UncertaintyTerm(Declared):
 
 
 class PoscalTerm(Declared):
-    """KL(p || empirical posterior). ``empty_bin``: what an empty bin of the table says: nothing (``ignore``), a share of
-    0 (``zero``), or, ``prior_row``, the bin's middle, which every bin then holds as if by one row more than fell in it,
-    so that few rows say little.
+    """KL(p || empirical posterior). ``empty_bin``: what an empty bin of the table says: nothing (``ignore``), a share
+    of 0 (``zero``), or, ``prior_row``, the bin's middle, which every bin then holds as if by one row more than fell in
+    it, so that few rows say little.
 
     Before the first update of its table the term is 0, whatever ``start`` says.
     """

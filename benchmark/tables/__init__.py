@@ -4,13 +4,14 @@ from benchmark.tables.agreement import agreed_inputs, of_tables, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
-from benchmark.tables.grid import Cell, Grid, GridColumn, GridRow, difference
+from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, difference
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import ONE_SEED, left_out, seeds_in_words
 
 __all__ = [
     "ONE_SEED",
     "Cell",
+    "FittedTemperature",
     "Grid",
     "GridBuilder",
     "GridColumn",

@@ -1,6 +1,6 @@
 """From a declared table and the results at hand to a grid of cells."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from benchmark.registry import (
 from benchmark.store import Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
-from benchmark.tables.grid import Array, Cell, Grid, GridColumn, GridRow
+from benchmark.tables.grid import Array, Cell, FittedTemperature, Grid, GridColumn, GridRow
 
 _NO_ENSEMBLE = "an ensemble takes several seeds for one value"
 
@@ -34,7 +34,8 @@ class _Value:
 
     value: float
     resampled: Sequence[float] | None
-    run_id: str
+    result: Result
+    view: ViewRecord
 
 
 class GridBuilder:
@@ -115,7 +116,8 @@ class GridBuilder:
             better=metric.better,
             seeds=tuple(found),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
-            sources=tuple(dict.fromkeys(part.run_id for parts in found.values() for part in parts)),
+            sources=tuple(dict.fromkeys(part.result.run_id for parts in found.values() for part in parts)),
+            temperatures=tuple(_temperatures(found)),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
 
@@ -128,12 +130,19 @@ class GridBuilder:
         if part.rarest is None:
             if metric.score not in view.scores:
                 return "scored before there was this measure; benchmark.run --redo makes it again"
-            return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result.run_id)
+            return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result, view)
         label = found.data.rarest(part.rarest)
         per_label = getattr(view.per_label, metric.score, None)
         if label is None or per_label is None:
             return "there is no such value for one label"
-        return _Value(metric.scale * per_label[label], _resampled(view, metric.score, label), result.run_id)
+        return _Value(metric.scale * per_label[label], _resampled(view, metric.score, label), result, view)
+
+
+def _temperatures(found: Mapping[int, Sequence[_Value]]) -> Iterator[FittedTemperature]:
+    for seed, parts in found.items():
+        view = parts[0].view
+        if len({part.result.run_id for part in parts}) == 1 and view.temperature is not None:
+            yield FittedTemperature(seed, view.temperature, bool(view.at_bound))
 
 
 def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequence[float] | None:

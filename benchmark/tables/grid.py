@@ -14,6 +14,15 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
+class FittedTemperature:
+    """What temperature scaling found for one seed; ``at_bound`` where its search ended at a bound, so found none."""
+
+    seed: int
+    value: float
+    at_bound: bool
+
+
+@dataclass(frozen=True)
 class Cell:
     """One metric over seeds. ``values`` are scaled as printed (percent), one a seed that has a result."""
 
@@ -24,6 +33,7 @@ class Cell:
     seeds: tuple[int, ...] = ()  # those of the values
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
+    temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
     why_missing: str | None = None
     best: bool = False
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
