@@ -120,6 +120,12 @@ def experiments(tiny_experiments: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_experiments, tmp_path / "experiments"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that where files go side by side none of them is alone at the end."""
+    longest = ("test_survival.py", "test_commands.py")
+    items.sort(key=lambda item: longest.index(item.path.name) if item.path.name in longest else len(longest))
+
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

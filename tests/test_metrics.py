@@ -289,3 +289,10 @@ def test_the_sum_over_labels_cannot_see_a_model_that_says_nothing() -> None:
     assert metrics.classwise_ece(vague, labels).sum() < 1e-6
     assert metrics.classwise_ece(sure, labels).sum() > metrics.classwise_ece(vague, labels).sum()
     assert metrics.top_label_ece(sure, labels) < 0.1
+
+
+def test_a_rounding_of_the_coverage_leaves_no_row_out() -> None:
+    """29 of 100 rows, the last of them wrong; 0.29 times 100 is 28.999... in floating point."""
+    sure = np.linspace(0.99, 0.6, 100)
+    p = np.stack([sure, 1 - sure], axis=1)
+    assert metrics.risk_at_coverage(p, np.array([0] * 28 + [1] * 72), 0.29) == pytest.approx(1 / 29)

@@ -1,6 +1,7 @@
 """Label vectors, heads, rows and encoders: packed rows give what each text gives alone."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from benchmark.declarations import Encoder
 from benchmark.encoders import built_fingerprint, find_encoder
 from benchmark.errors import UserError
+from benchmark.inputs import Places, find_inputs
 from benchmark.models import (
     TextEncoder,
     TextsOnDevice,
@@ -27,6 +29,7 @@ from benchmark.models import (
 from benchmark.models.dropout import dropout
 from benchmark.models.rows import best_fit
 from benchmark.pseudo_words import pseudo_words
+from benchmark.registry import Registry
 from benchmark.specs import HypersphericalHead, LinearHead
 from tests.conftest import ENCODER_DIR, needs_real_encoder
 
@@ -490,3 +493,41 @@ def test_a_real_encoder_is_packed_without_a_difference() -> None:
         for index, text in enumerate(words):
             alone = encoder.transformer(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
             torch.testing.assert_close(together[index], alone, atol=2e-5, rtol=1e-3)
+
+
+def test_changed_weights_are_others_though_their_size_is_the_same(registry: Registry, tmp_path: Path) -> None:
+    declared = registry.encoders["tiny_base"]
+    build_encoder(declared, tmp_path / "models" / "mine")
+    mine = declared.model_copy(update={"source": pretrained("org/mine")})
+    registry = replace(registry, encoders=registry.encoders | {"mine": mine})
+    where = Places((), (tmp_path / "models",), tmp_path / "cache")
+    weights = tmp_path / "models" / "mine" / "model.safetensors"
+
+    def found() -> str | None:
+        return find_inputs(registry, [], ["mine"], where).inputs.encoders["mine"]
+
+    first = found()
+    assert found() == first
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert found() != first
+
+
+def test_a_linear_head_has_its_dropout_in_training_only() -> None:
+    head = build_head(LinearHead(kind="linear", dropout=0.5), 32, 5, torch.Generator())
+    encoded = torch.ones(2, 32)
+    assert torch.equal(head.eval()(encoded), head.linear(encoded))
+    assert not torch.equal(head.train()(encoded), head.linear(encoded))
+
+
+@pytest.mark.parametrize("architecture", ["bert", "xlnet"])
+def test_token_types_reach_the_encoder(architecture: str, folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built(architecture), folders[architecture]).eval()
+    tokens, types = np.arange(5, 17, dtype=np.int32), np.array([0, 1] * 6, dtype=np.int32)
+    data = TokenisedTexts(tokens, np.array([0, 5, 12]), np.zeros(2, np.int64), types)
+    together = encode(encoder, data, np.arange(2), packed=True)
+    for text, part in enumerate((slice(0, 5), slice(5, 12))):
+        ids, kinds = (torch.from_numpy(array[part].astype(np.int64))[None] for array in (tokens, types))
+        alone = encoder.transformer(input_ids=ids, token_type_ids=kinds).last_hidden_state[0, 0]
+        torch.testing.assert_close(together[text], alone, atol=1e-5, rtol=1e-4)

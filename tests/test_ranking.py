@@ -67,3 +67,10 @@ def test_the_table_names_measures_and_agreement(registry: Registry) -> None:
     assert lines[2].split("|")[1].strip() == "AVUC"
     assert lines[-1].split("|")[1].strip() == "*agreement with ECE*"
     assert "–" in lines[-1]
+
+
+def test_only_methods_on_the_base_encoder_are_ranked(registry: Registry) -> None:
+    results = [scored(registry, "ls", ece=0.3), scored(registry, "hs_rau", ece=0.1)]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    (found,) = rank_methods(builder, select_tables(registry, "tiny", ["main", "encoders"]).values())
+    assert found.methods == ("HS-RAU", "LS")

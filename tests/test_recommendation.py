@@ -146,3 +146,28 @@ def test_a_registry_without_the_deciding_metrics_gives_none(registry: Registry, 
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
     builder = GridBuilder(replace(registry, metrics=metrics), "tiny", Finished.of(results), tiny_inputs(), (0,))
     assert recommend(builder, select_tables(registry, "tiny", ["main"])["main"]) == []
+
+
+def test_few_test_rows_are_a_caution(registry: Registry) -> None:
+    (found,) = advice(registry, [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)])
+    assert "Only 60 test rows stand behind this." in found.sentences
+
+
+def test_chance_is_a_mean_over_all_seeds_or_not_said(registry: Registry) -> None:
+    results = [
+        scored(registry, method, 0.80, ece, seed=seed, ece_if_calibrated=chance)
+        for method, ece in (("bert", 0.4), ("ls", 0.3))
+        for seed, chance in ((0, 0.1), (1, 0.2))
+    ]
+    (found,) = advice(registry, results, (0, 1))
+    assert "an ECE of 15.00 as sure as BERT, of 15.00 as sure as LS." in " ".join(found.sentences)
+    for view in results[0].views:
+        del view.scores["ece_if_calibrated"]
+    (without,) = advice(registry, results, (0, 1))
+    assert "By chance" not in " ".join(without.sentences)
+
+
+def test_advice_is_on_the_base_encoder_alone(registry: Registry) -> None:
+    made = [made_result(registry, Subject("tnews", "albert_tiny", name)) for name in ("bert", "hs_rau")]
+    builder = GridBuilder(registry, "tiny", Finished.of(made), tiny_inputs(), (0,))
+    assert recommend(builder, select_tables(registry, "tiny", ["encoders"])["encoders"]) == []

@@ -244,3 +244,22 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
     assert lines[-1].endswith("[nothing left]")
     assert half > 0
     assert (display.outcome.succeeded, display.outcome.already_done, len(display.outcome.failed)) == (1, 1, 1)
+
+
+def test_a_terminal_shows_what_is_at_work_and_what_is_left(registry: Registry) -> None:
+    output = io.StringIO()
+    first, second, _ = jobs(registry)
+    works = {identity(job.run): Work(1e9, 10) for job in (first, second)}
+    labels = run_labels((job.run, ("bert",), "") for job in (first, second))
+    console = Console(file=output, width=400, force_terminal=True)
+    with Display(console, works, labels, Estimator("cpu", "c"), 2) as display:
+        display.update(Update(first, 0, None))
+        display.update(Update(first, 0, EpochDone(done=1, of=4, seconds=5.0)))
+        display.live.refresh()
+        display.update(Update(second, 1, None))
+        display.update(Update(second, 1, JobEnded(outcome="failed", seconds=1.0, reason="diverged: x", log="l.log")))
+        display.retired("no room")
+        display.live.refresh()
+    shown = output.getvalue()
+    for part in ("0/2", "bert on tiny_tnews, 5% noise, tiny_base, seed 0 25%", "1/2", "1 failed", "1 left: no room"):
+        assert part in shown, part

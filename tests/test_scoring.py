@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmark import metrics
+from benchmark.calibrators import fit
+from benchmark.resampling import resampled_scores
 from benchmark.scoring import score as score_with
-from benchmark.specs import SCORING_VERSION, TemperatureScaling, ViewSpec
+from benchmark.specs import SCORING_VERSION, TemperatureScaling, VectorScaling, ViewSpec
 from benchmark.store import Logits, ViewRecord
 from tests.results import made_data, made_logits
 
@@ -101,3 +104,49 @@ def test_the_share_of_wrong_rows_among_the_sure_ones() -> None:
     assert score(view(), three).reliability.wrong_above_90 == pytest.approx(0.5)
     unsure = replace(logits, test_logits=test[2:], test_labels=np.array([0]))
     assert score(view(), unsure).reliability.wrong_above_90 is None
+
+
+def test_every_score_is_its_metric_of_the_views_probabilities() -> None:
+    logits = made_logits(0)
+    found = score(view(ece_bins=7), logits)
+    p, labels = metrics.softmax(logits.test_logits), logits.test_labels
+    classified = metrics.classification_scores(labels, p.argmax(axis=1), 6)
+    expected = {name: classified[name] for name in ("accuracy", "precision", "recall", "f1")} | {
+        "ece": metrics.classwise_ece(p, labels, 7).sum(),
+        "ece_if_calibrated": metrics.ece_if_calibrated(p, 7),
+        "top_label_ece": metrics.top_label_ece(p, labels, 7),
+        "adaptive_ece": metrics.adaptive_ece(p, labels, 7),
+        "brier": metrics.brier_score(p, labels),
+        "nll": metrics.negative_log_likelihood(p, labels),
+        "mce": metrics.maximum_calibration_error(p, labels, 7),
+        "debiased_ce": metrics.debiased_calibration_error(p, labels, 7),
+        "aurc": metrics.area_under_risk_coverage(p, labels),
+        "risk_at_80": metrics.risk_at_coverage(p, labels, 0.8),
+        "confidence": p.max(axis=1).mean(),
+    }
+    assert len(set(expected.values())) == len(expected)  # or a swap of two would go unseen
+    assert found.scores == pytest.approx(expected)
+    for name in ("precision", "recall", "f1", "support"):
+        assert list(getattr(found.per_label, name)) == classified["per_label"][name].tolist()
+
+
+def test_a_calibrator_that_moves_the_arg_max_is_scored_by_its_own_predictions() -> None:
+    logits, vector = made_logits(0), VectorScaling(kind="vector", least_gain=1e-9)
+    fitted = fit(vector, logits.validation_logits, logits.validation_labels)
+    predictions = fitted.probabilities(logits.test_logits.astype(np.float64)).argmax(axis=1)
+    assert (predictions != logits.test_logits.argmax(axis=1)).any()
+    found = score(view(calibrator=vector), logits)
+    expected = metrics.classification_scores(logits.test_labels, predictions, 6)
+    assert (found.scores["accuracy"], found.scores["f1"]) == (expected["accuracy"], expected["f1"])
+
+
+def test_the_rarest_labels_are_resampled_each_with_its_own_scores() -> None:
+    logits = made_logits(0)
+    found = score(view(), logits).resampled  # of the two rarest labels, which are the last ones
+    p = metrics.softmax(logits.test_logits)
+    expected = resampled_scores(p, logits.test_labels, p.argmax(axis=1), 10, 20)
+    assert (list(found.f1), list(found.ece)) == (pytest.approx(expected.f1), pytest.approx(expected.ece))
+    assert [rare.label for rare in found.rare_labels] == [5, 4]
+    for rare in found.rare_labels:
+        assert list(rare.f1) == pytest.approx(expected.label_f1[:, rare.label])
+        assert list(rare.ece) == pytest.approx(expected.label_ece[:, rare.label])

@@ -137,3 +137,19 @@ def test_many_comparisons_raise_the_p_values() -> None:
     """Benjamini and Hochberg by hand: sorted p times m over rank, made monotone from the top."""
     assert false_discoveries_controlled([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.04, 0.04])
     assert false_discoveries_controlled([]).tolist() == []
+
+
+def test_a_rounding_error_is_no_difference() -> None:
+    still = np.full((1, 50), 0.3)
+    assert paired_difference([0.1 + 0.2], [0.3], still, still).p_value == 1.0
+
+
+def test_rows_never_take_off_what_the_seeds_tell() -> None:
+    """Resampled gaps (0, 2), (2, 0): means over seeds 1 and 1, variance 0; interaction 4, so 0 - 4 / 2 is below 0."""
+    found = paired_difference([1, 3], [0, 0], [[0, 2], [2, 0]], np.zeros((2, 2)))
+    assert found.standard_error == pytest.approx(1)
+
+
+def test_one_resample_tells_nothing() -> None:
+    found = paired_difference([1.0], [0.0], [[1.0]], [[0.0]])
+    assert (found.within_noise, found.standard_error) == (True, float("inf"))

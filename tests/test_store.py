@@ -1,6 +1,7 @@
 """Results on disk: what is written is read, what is damaged is named and kept, nothing half-written counts."""
 
 import base64
+import gc
 import json
 import os
 import re
@@ -319,3 +320,33 @@ def test_names_of_different_runs_do_not_meet(registry: Registry) -> None:
         for method in ("poscal", "without_both", "bert", "ls")
     ]
     assert len(set(names)) == 4
+
+
+def test_logits_that_cannot_be_written_leave_the_old_result_with_its_own(
+    folder: ResultFolder, result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.save(result, made_logits(0))
+    replaces = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if target.suffix == ".npz":
+            raise OSError(28, "No space left on device")
+        replaces(source, target)
+
+    monkeypatch.setattr("benchmark.store.folder.os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.save(result, made_logits(1))
+    old = folder.read_logits(folder.read(result.run))
+    np.testing.assert_array_equal(old.test_logits, made_logits(0).test_logits)
+
+
+def test_new_logits_take_the_place_of_the_old_ones(folder: ResultFolder, result: Result) -> None:
+    for seed in (0, 1):
+        folder.save(result, made_logits(seed))
+    saved = folder.read(result.run)
+    assert [path.name for path in (folder.folder / "logits").iterdir()] == [saved.logits.file]
+
+
+def test_garbage_is_looked_for_again_after_reading(folder: ResultFolder) -> None:
+    folder.read_all()
+    assert gc.isenabled()

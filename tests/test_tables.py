@@ -114,6 +114,17 @@ def test_low_frequency_columns_take_the_label_of_that_rank(registry: Registry) -
     assert values[4] == pytest.approx(100 * sum(per_label.ece[3:]) / 3)
 
 
+def test_low_frequency_cells_are_resampled_as_their_labels(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    found = row(grid(registry, [result], "low_frequency"), "bert").cells
+    rare = result.views[0].resampled.rare_labels[:3]
+    f1, ece = ([100 * np.array(getattr(label, name)) for label in rare] for name in ("f1", "ece"))
+    for cell, draws in zip(found[:3], f1, strict=True):
+        np.testing.assert_allclose(cell.resampled, [draws])
+    np.testing.assert_allclose(found[3].resampled, [np.mean(f1, axis=0)], rtol=1e-6)
+    np.testing.assert_allclose(found[4].resampled, [np.mean(ece, axis=0)], rtol=1e-6)
+
+
 def test_the_labels_errors_add_up_to_the_whole(registry: Registry) -> None:
     view = made_result(registry, Subject("tnews", "base", "bert")).views[0]
     assert sum(view.per_label.ece) == pytest.approx(view.scores["ece"])
@@ -238,6 +249,17 @@ def test_a_lead_within_noise_is_marked() -> None:
     assert r"\textbf{80.00}$^{\circ}$" in to_latex(made)
 
 
+def test_leads_are_judged_together() -> None:
+    """Alone the first lead, 2.2 standard errors, is beyond noise (p = 0.029); beside two that say nothing it is not."""
+    draws = np.random.default_rng(0).normal(size=300)
+    draws = (draws - draws.mean()) / draws.std(ddof=1)
+    for leads, noisy in (((2.2,), [False]), ((2.2, 0.5, 0.4), [True] * 3)):
+        ahead = GridRow("A", "a", tuple(resampled_cell(50 + lead, draws) for lead in leads))
+        behind = GridRow("B", "b", tuple(resampled_cell(50, np.zeros(300)) for _ in leads))
+        ((first, _),) = mark_best([[ahead, behind]], per_group=False)
+        assert [one.lead_within_noise for one in first.cells] == noisy
+
+
 @pytest.mark.parametrize(("better", "sign"), [("higher", 1), ("lower", -1)])
 def test_a_best_value_that_is_behind_at_the_shared_seeds_has_no_lead_beyond_noise(better: str, sign: int) -> None:
     """A has seed 0 alone, 91; B, the second, has 92 there and less at others: over its own seeds B comes after A."""
@@ -302,6 +324,8 @@ def test_results_of_different_data_never_stand_in_one_table(registry: Registry) 
     made = grid(registry, [one, other], "main", inputs=pinned)
     assert row(made, "bert").cells[0].mean is not None
     assert row(made, "ls").cells[0].mean is None
+    both = agreed_inputs([one, other], tiny_inputs({"tnews": "f" * 64}), {"tiny_tnews": "a" * 64})
+    assert both.datasets["tiny_tnews"] == "f" * 64  # what is here goes before what is declared
 
 
 def test_seeds_at_hand_are_sorted_and_single(registry: Registry) -> None:

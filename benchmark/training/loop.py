@@ -79,9 +79,9 @@ def train(
     # cuDNN's attention, which torch would choose on recent GPUs, plans anew for each shape, and packed rows have many
     torch.backends.cuda.enable_cudnn_sdp(False)
     autocast, precision = _autocast(settings.precision, device)
-    torch.manual_seed(sub_seed(run.seed, "dropout"))
     head_generator = torch.Generator().manual_seed(sub_seed(run.seed, "head"))
     head = build_head(run.head, encoder.hidden, data.n_labels, head_generator).to(device)
+    torch.manual_seed(sub_seed(run.seed, "dropout"))  # after the head, whatever it drew
     optimiser, parameters = _optimiser(settings, encoder, head, device)
     n_train = len(data.train.labels)
     steps_per_epoch = -(-n_train // settings.batch_size)
