@@ -34,7 +34,8 @@ class Placed:
 def score_again(
     folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
-    """Score the stored logits of the planned runs by the views that are new; the old views stay. Returns how many runs,
+    """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
+    later; the other old views stay. Returns how many runs,
     and what failed: the user's own calibrators, whose functions are in the folder ``own_functions``, and logits that
     are not the bytes that were stored.
     """
@@ -136,9 +137,11 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
             "folder logits/ beside it, and the run is trained again"
         ]
     assert result.data is not None, "a successful result has data"
-    new, failures = score_all(result.unscored(planned.views), logits, result.data)
+    new, failures = score_all(result.unscored(planned.views, planned.measures), logits, result.data)
     if new:
-        folder.save(result.model_copy(update={"views": [*result.views, *new]}))
+        made = {view.view_id for view in new}
+        kept = [view for view in result.views if view.view_id not in made]
+        folder.save(result.model_copy(update={"views": [*kept, *new]}))
     return failures
 
 

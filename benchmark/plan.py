@@ -40,6 +40,7 @@ class PlannedRun:
     encoder: Encoder
     asked: tuple[ViewSpec, ...] = ()  # those of the views that the tables given ask for
     settings: str = ""  # in words, where a search varies some
+    measures: frozenset[str] = frozenset()  # the scores that a view should have
 
     @property
     def run_id(self) -> str:
@@ -138,6 +139,7 @@ def _undecided(
         tables=tuple(dict.fromkeys(table for subject in subjects for table in wanted[subject])),
         dataset=registry.datasets[run.data.dataset],
         encoder=registry.encoders[run.encoder.encoder],
+        measures=frozenset(metric.score for metric in registry.metrics.values()),
     )
 
 
@@ -158,7 +160,8 @@ def _decide(finished: Finished[Known], planned: PlannedRun, result: Known | None
     if result.status == "failed":
         return "train", f"failed before ({result.failure.kind if result.failure else 'unknown'})"
     has_logits = result.run_id in finished.with_logits
-    missing = result.unscored(planned.views if has_logits else planned.asked)
+    # a measure that came later is no reason to train again, which a table says for itself
+    missing = result.unscored(planned.views, planned.measures) if has_logits else result.unscored(planned.asked)
     if not missing:
         return "skip", "done"
     if len(result.scorable(missing)) < len(missing):

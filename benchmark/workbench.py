@@ -97,9 +97,11 @@ class Workbench:
             test=LabelledTexts(texts["test"], labels["test"]),
             n_labels=corpus.n_labels,
         )
+        publisher = job.dataset.publisher
         record = DataRecord(
             dataset=corpus.name,
             origin=corpus.origin,
+            publisher=f"{publisher.name}, {publisher.homepage}" if publisher else None,
             fingerprint=corpus.fingerprint,
             label_names=list(corpus.label_names),
             rows={"train": len(corpus.train), "validation": len(corpus.validation), "test": len(corpus.test)},

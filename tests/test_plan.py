@@ -102,6 +102,14 @@ def test_another_bin_count_scores_again_and_trains_nothing(registry: Registry) -
     assert "logits are not here" in without.reason
 
 
+def test_a_measure_that_came_later_is_scored_where_it_can_be_and_never_a_reason_to_train(registry: Registry) -> None:
+    done = complete(registry)
+    del done.views[1].scores["ece_if_calibrated"]
+    only = decide(registry, done, with_logits=True)
+    assert (only.action, only.reason) == ("score", "1 of 3 views not scored yet")
+    assert decide(registry, done).action == "skip"
+
+
 def test_what_only_another_table_asks_for_is_scored_where_it_can_be_and_never_a_reason_to_train(
     registry: Registry,
 ) -> None:

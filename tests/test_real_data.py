@@ -90,6 +90,7 @@ def test_a_real_run_end_to_end(experiments: Path, tmp_path: Path) -> None:
     assert len(results) == 2
     for result in results:
         assert result["encoder"]["layers"] == 1
+        assert result["data"]["publisher"].startswith("PolyAI (Casanueva et al., 2020), https://")
         assert result["encoder"]["origin"] == "folder"
         assert result["data"]["rows"] == {"train": 9002, "validation": 1001, "test": 3080}
         first, second = (epoch["terms"] for epoch in result["training"]["epochs"])

@@ -93,7 +93,7 @@ MISTAKES = [
     ("methods", "lowest: ", "lowest: 1000 #", r"calibrators\.temperature: lowest: it must be below highest\.$"),
     ("datasets", "datasets:", "datasets: [", r"datasets\.yaml:\d+: this is not YAML"),
     ("datasets", "  hwu64:\n", "  tnews:\n", r"datasets\.yaml:\d+: datasets\.tnews is said twice"),
-    ("encoders", "revision: refs/pr/1, ", "", r"encoders\.yaml:\d+: encoders\.\w+\.source: the key revision is missing\.$"),
+    ("encoders", ", revision: refs/pr/1", "", r"encoders\.yaml:\d+: encoders\.\w+\.source: the key revision is missing\.$"),
     ("encoders", "revision: refs/pr/1", "revison: refs/pr/1", r"unknown key \"revison\"; did you mean \"revision\"\?"),
     ("metrics", "better: higher", "better: more", r"metrics\.accuracy\.better: input should be 'higher' or 'lower', not 'more'\.$"),
     ("searches", "methods: [poscal]", "methods: [poscl]", r"searches\.poscal_updates\.methods\.0: there is no method \"poscl\"; did you mean \"poscal\"\?$"),

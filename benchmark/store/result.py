@@ -41,6 +41,7 @@ class DataRecord(Record):
 
     dataset: str
     origin: str
+    publisher: str | None = None  # and homepage, as declared; older results have none
     fingerprint: str
     label_names: list[str]
     rows: dict[SplitName, Whole]

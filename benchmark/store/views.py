@@ -1,6 +1,6 @@
 """What holds of a whole result as of its outline: what belongs together, which views there are or could be."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
@@ -35,9 +35,9 @@ class ResultLike:
         if self.data and self.data.fingerprint != self.run.data.fingerprint:
             raise ValueError("the data are not those of the run")
 
-    def unscored(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:
-        """Those of the views whose scores were not made."""
-        made = {view.view_id for view in self.views}
+    def unscored(self, specs: Iterable[ViewSpec], measures: Set[str] = frozenset()) -> list[ViewSpec]:
+        """Those of the views that were not scored, or before there was one of the measures."""
+        made = {view.view_id for view in self.views if measures <= view.scores.keys()}
         return [spec for spec in specs if identity(spec) not in made]
 
     def scorable(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:

@@ -129,7 +129,7 @@ class GridBuilder:
         result, view = found.result, found.view
         if part.rarest is None:
             if metric.score not in view.scores:
-                return "scored before there was this measure; benchmark.run --redo makes it again"
+                return "scored before there was this measure; benchmark.run scores it anew, without logits by --redo"
             return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result, view)
         label = found.data.rarest(part.rarest)
         per_label = getattr(view.per_label, metric.score, None)
