@@ -63,6 +63,10 @@ class _Candidate:
         return self.f1_gain.estimate < 0 and not self.f1_gain.within_noise
 
     @property
+    def gains_f1(self) -> bool:
+        return self.f1_gain.estimate > 0 and not self.f1_gain.within_noise
+
+    @property
     def lowers_ece(self) -> bool:
         return self.ece_gain.estimate < 0 and not self.ece_gain.within_noise
 
@@ -113,7 +117,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
         _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised if better else lowest]),
         _ties(advised if better else lowest, allowed),
-        _losers(candidates),
+        *_by_f1(candidates, baseline, advised),
         _few_rows(builder, dataset, baseline.row.key),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
@@ -170,13 +174,19 @@ def _ties(one: _Candidate, allowed: Sequence[_Candidate]) -> str:
     return f"By ECE {one.name} cannot be told from {', '.join(near)}." if near else ""
 
 
-def _losers(candidates: Sequence[_Candidate]) -> str:
-    lost = [
-        f"{candidate.name} ({signed(candidate.f1_gain.estimate, candidate.f1.decimals)})"
-        for candidate in candidates
-        if candidate.loses_f1
-    ]
-    return f"Set aside because they lose F1: {', '.join(lost)}." if lost else ""
+def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Candidate) -> tuple[str, str]:
+    """Whose F1 is another than the baseline's beyond noise: those that lost the contest by it, and others who gain."""
+    gain, lost = (
+        ", ".join(f"{one.name} ({signed(one.f1_gain.estimate, one.f1.decimals)})" for one in found)
+        for found in (
+            [one for one in candidates if one.gains_f1 and one is not advised],
+            [one for one in candidates if one.loses_f1],
+        )
+    )
+    return (
+        f"F1 above that of {baseline.name} beyond noise, whatever the ECE: {gain}." if gain else "",
+        f"Set aside because they lose F1: {lost}." if lost else "",
+    )
 
 
 def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:

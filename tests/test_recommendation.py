@@ -148,6 +148,19 @@ def test_a_registry_without_the_deciding_metrics_gives_none(registry: Registry, 
     assert recommend(builder, select_tables(registry, "tiny", ["main"])["main"]) == []
 
 
+def test_a_gain_in_f1_is_said_though_the_ece_decides(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, 0.001),
+        scored(registry, "ls", 0.80, 0.30, 0.001),
+        scored(registry, "hs_rau", 0.82, 0.40, 0.001),
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "LS"
+    assert "F1 above that of BERT beyond noise, whatever the ECE: HS-RAU (+2.00)." in found.sentences
+    results[1] = scored(registry, "ls", 0.81, 0.30, 0.001)  # its own gain stands in the first sentence
+    assert "LS (+" not in " ".join(advice(registry, results)[0].sentences)
+
+
 def test_few_test_rows_are_a_caution(registry: Registry) -> None:
     (found,) = advice(registry, [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)])
     assert "Only 60 test rows stand behind this." in found.sentences
