@@ -38,6 +38,6 @@ code=0
 if [ "$code" -gt 1 ]; then exit "$code"; fi
 "$PYTHON" -m benchmark.report --format latex ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"} > /dev/null
 "$PYTHON" -m benchmark.report --claims ${common[@]+"${common[@]}"} > /dev/null
-"$PYTHON" -m benchmark.report --figures ${common[@]+"${common[@]}"}
+"$PYTHON" -m benchmark.report --figures ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"}
 "$PYTHON" -m benchmark.report --format html ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"}
 exit "$code"

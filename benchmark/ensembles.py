@@ -17,10 +17,11 @@ from benchmark.store import Logits, Member, Outline, ResultFolder, claim
 
 @dataclass(frozen=True)
 class Ensemble:
-    """A view, and the runs that it is of; it is stored with the first."""
+    """A view, the runs that it is of (it is stored with the first), and the scores that it should have."""
 
     view: ViewSpec
     runs: tuple[RunSpec, ...]
+    measures: frozenset[str]
 
 
 def ensembles(
@@ -37,9 +38,8 @@ def ensembles(
         for first in sorted(wanted):
             members = view.calibrator.seeds(first)
             if members and wanted.issuperset(members):
-                yield Ensemble(
-                    view, tuple(resolve_run(registry, profile_name, subject, seed, inputs) for seed in members)
-                )
+                runs = tuple(resolve_run(registry, profile_name, subject, seed, inputs) for seed in members)
+                yield Ensemble(view, runs, registry.measures)
 
 
 def score_ensembles(
@@ -59,7 +59,8 @@ def score_ensembles(
         with claim(folder.claims, done[0].run) as ours:  # else it is being made again, and this can wait
             first = folder.whole(done[0])
             known = first.view(ensemble.view)
-            if not ours or first.logits != done[0].logits or (known is not None and known.members == members):
+            up_to_date = known is not None and known.members == members and ensemble.measures <= known.scores.keys()
+            if not ours or first.logits != done[0].logits or up_to_date:
                 continue
             stored = [folder.read_logits(result) for result in done]
             lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]

@@ -139,7 +139,7 @@ def _undecided(
         tables=tuple(dict.fromkeys(table for subject in subjects for table in wanted[subject])),
         dataset=registry.datasets[run.data.dataset],
         encoder=registry.encoders[run.encoder.encoder],
-        measures=frozenset(metric.score for metric in registry.metrics.values()),
+        measures=registry.measures,
     )
 
 

@@ -26,8 +26,9 @@ from benchmark.errors import UserError
 from benchmark.estimates import Estimator, work_of
 from benchmark.inputs import Places, places
 from benchmark.plan import Finished, PlannedRun, make_plan
-from benchmark.registry import Inputs, Registry, narrowed, select_tables
+from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.schedule.devices import find_devices, make_slots
+from benchmark.search import plan_searches, searches_for, select_searches
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,11 +69,17 @@ def _command(arguments: argparse.Namespace) -> int:
 
 
 def _plan(registry: Registry, profile_name: str) -> list[PlannedRun]:
-    """All runs of a profile: those of all tables; where it has only optional ones, of these."""
+    """All runs of a profile: those of all tables; where it has only optional ones, of these; where none, of its
+    searches.
+    """
     seeds = registry.profile(profile_name).seeds
-    required = narrowed(registry, profile_name, ["all"])
-    tables = required or select_tables(registry, profile_name, list(registry.tables))
-    return make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+    for names in (["all"], list(registry.tables)):
+        if tables := narrowed(registry, profile_name, names):
+            return make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+    if names := searches_for(registry, profile_name):
+        searches = select_searches(registry, profile_name, names)
+        return plan_searches(registry, profile_name, searches, seeds, Inputs(), Finished.of([]))
+    raise UserError(f"Profile {profile_name} has no run: no table or search is about its data sets.")
 
 
 def _time(plan: Sequence[PlannedRun]) -> str:
@@ -146,9 +153,10 @@ def _check_encoder(
     """Whether the encoder can be loaded, and how many texts of each data set it will see cut short."""
     from benchmark.models import load_encoder, load_tokenizer, tokenise
 
-    load_encoder(encoder, found.folder)
+    module = load_encoder(encoder, found.folder)
     tokenizer = load_tokenizer(encoder, found.folder)
     for dataset, longest in lengths:
+        module.require_room_for(longest)
         if dataset not in corpora:
             continue
         texts = tokenise(tokenizer, corpora[dataset].train.texts, longest + 1)

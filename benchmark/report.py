@@ -70,7 +70,8 @@ def _command(arguments: argparse.Namespace) -> int:
     registry = read_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
     searches = select_searches(registry, profile_name, asked_searches(arguments))
-    tables = select_tables(registry, profile_name, listed_names("--table", arguments.table) or [])
+    names = listed_names("--table", arguments.table) or []
+    tables = {} if searches or arguments.claims else select_tables(registry, profile_name, names)
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
         remedy = "delete it; where no other file holds its run, benchmark.run makes it again"

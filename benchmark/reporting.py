@@ -62,7 +62,7 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, s
     """The methods' ranks under every measure, a table for each data set."""
     found = rank_methods(builder, tables.values())
     if not found:
-        return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW}\n"}
+        return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW_FOR_RANKS}\n"}
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
     return {"ranking.md": "\n\n".join(text) + "\n"}
@@ -105,6 +105,7 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
 
 
 _TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."
+_TOO_FEW_FOR_RANKS = "on no data set do two methods have all measures with the same seeds."
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
     "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."

@@ -117,6 +117,7 @@ class Workbench:
     def _load(self, job: Job) -> LoadedEncoder:
         found = self._find(job)
         module = load_encoder(job.encoder, found.folder)
+        module.require_room_for(job.run.encoder.max_length)
         parameters = sum(parameter.numel() for parameter in module.parameters())
         keep_tokens(module, [texts.tokens for texts in self._tokenised(job, self.corpus(job)).values()])
         module.to(self.device)

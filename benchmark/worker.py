@@ -17,7 +17,7 @@ from typing import Any, TextIO
 import torch
 
 from benchmark import own_code
-from benchmark.environment import cpu_name, describe_environment
+from benchmark.environment import code_state, cpu_name, describe_environment
 from benchmark.errors import UserError, first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
 from benchmark.scoring import score_all
@@ -49,6 +49,7 @@ class Worker:
     def __init__(self, setup: WorkerSetup, events: TextIO) -> None:
         self.setup = setup
         self.events = events
+        code_state()  # of the code that was just imported: asked after a training it may be another commit's
         self.device = torch.device(setup.device)
         torch.zeros(1, device=self.device)  # a device that cannot be used ends the worker here, not a run
         self.device_name, self.device_uuid = _name(self.device)

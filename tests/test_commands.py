@@ -338,7 +338,7 @@ def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(
                 "run --profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
                 "report --format latex --table noise main --profile tiny --tables-dir out --data-dir in",
                 "report --claims --profile tiny --tables-dir out --data-dir in",
-                "report --figures --profile tiny --tables-dir out --data-dir in",
+                "report --figures --table noise main --profile tiny --tables-dir out --data-dir in",
                 "report --format html --table noise main --profile tiny --tables-dir out --data-dir in",
             ],
         ),

@@ -75,6 +75,19 @@ def test_an_ensemble_is_scored_once_and_again_when_a_member_changes(registry: Re
     assert len(after.views) == len(first.views)
 
 
+def test_an_ensemble_scored_before_there_was_a_measure_is_scored_anew(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2)
+    assert scored(registry, folder, 0, 1, 2) == (1, 0)
+    first = next(result for result in folder.read_all()[0] if result.run.seed == 0)
+    for view in first.views:
+        if view.members:
+            del view.scores["aurc"]
+    folder.put(first, None)
+    assert scored(registry, folder, 0, 1, 2) == (1, 0)
+    assert scored(registry, folder, 0, 1, 2) == (0, 0)
+
+
 def test_without_its_logits_an_ensemble_waits(registry: Registry, tmp_path: Path) -> None:
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)

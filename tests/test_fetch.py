@@ -171,6 +171,20 @@ def test_a_data_set_of_the_hub_is_saved_with_its_label_names(tmp_path: Path, mon
     assert corpus.test.labels.tolist() == [1, 0, 1]
 
 
+def test_whatever_the_hubs_library_raises_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def load(*arguments: object, **options: object) -> None:
+        raise RuntimeError("Dataset scripts are no longer supported, but found mine.py")
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    base = declared({"url": "http://127.0.0.1:9/t.csv", "save_as": "test.csv"}).model_dump(mode="json")
+    hub = [{"id": "org/data", "revision": "abc", "split": "train", "save_as": "train.parquet"}]
+    base["publisher"] = {"name": "P", "homepage": "-", "licence": "-", "hub": hub}
+    with pytest.raises(UserError, match=r"from the hub .org/data.: Dataset scripts are no longer supported"):
+        fetch_dataset("mine", Dataset.model_validate(base), tmp_path)
+
+
 def test_what_ships_names_every_publisher() -> None:
     from benchmark.registry import load_registry
 

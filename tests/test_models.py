@@ -531,3 +531,14 @@ def test_token_types_reach_the_encoder(architecture: str, folders: dict[str, Pat
         ids, kinds = (torch.from_numpy(array[part].astype(np.int64))[None] for array in (tokens, types))
         alone = encoder.transformer(input_ids=ids, token_type_ids=kinds).last_hidden_state[0, 0]
         torch.testing.assert_close(together[text], alone, atol=1e-5, rtol=1e-4)
+
+
+def test_texts_longer_than_the_encoders_positions_are_refused(folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built("bert"), folders["bert"])
+    longest = encoder.transformer.config.max_position_embeddings
+    encoder.require_room_for(longest)
+    with pytest.raises(
+        UserError, match=f"max_length {longest + 1} is more than the {longest} tokens that this encoder"
+    ):
+        encoder.require_room_for(longest + 1)
+    load_encoder(built("xlnet"), folders["xlnet"]).require_room_for(100_000)  # its positions are relative

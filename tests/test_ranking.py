@@ -74,3 +74,12 @@ def test_only_methods_on_the_base_encoder_are_ranked(registry: Registry) -> None
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
     (found,) = rank_methods(builder, select_tables(registry, "tiny", ["main", "encoders"]).values())
     assert found.methods == ("HS-RAU", "LS")
+
+
+def test_a_method_that_lacks_a_measure_is_left_out_and_the_others_are_ranked(registry: Registry) -> None:
+    results = [scored(registry, "ls", ece=0.3), scored(registry, "hs_rau", ece=0.1), scored(registry, "avuc", ece=0.2)]
+    for view in results[2].views:
+        del view.scores["mce"]
+    (found,) = ranking(registry, results)
+    assert found.methods == ("HS-RAU", "LS")
+    assert found.short == ("AVUC",)

@@ -557,6 +557,23 @@ def test_dropout_is_the_same_whatever_the_head_drew(bench: Bench, monkeypatch: p
     np.testing.assert_array_equal(bench.train(run).test_logits, first.test_logits)
 
 
+def test_the_weights_of_a_head_of_ones_own_follow_the_seed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its modules draw from torch's own generator, whatever generator it is given."""
+    weights = []
+
+    def own(head: object, hidden: int, n_labels: int, generator: torch.Generator) -> torch.nn.Module:
+        made = torch.nn.Linear(hidden, n_labels)
+        weights.append(made.weight.detach().clone())
+        return made
+
+    monkeypatch.setattr("benchmark.training.loop.build_head", own)
+    for seed in (0, 0, 1):
+        torch.rand(seed + 3)
+        bench.train(bench.run("bert", seed=seed, epochs=1))
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
 DECLARED = {
     "ls": lambda x, y: losses.cross_entropy(x, y, 0.1),
     "focal": lambda x, y: losses.focal_loss(x, y, 3.0),

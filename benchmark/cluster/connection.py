@@ -17,6 +17,7 @@ from ray.exceptions import RayError
 from benchmark.cluster.node import OWN_FUNCTIONS
 from benchmark.cluster.slots import NodeSlot, node_devices, node_slots
 from benchmark.cluster.workers import RayWorker
+from benchmark.environment import code_state
 from benchmark.errors import UserError, first_line
 from benchmark.jobs import WorkerSetup
 from benchmark.schedule import Device, PoolWorker, Slot
@@ -32,6 +33,7 @@ class RayBackend:
 
     def __init__(self, address: str | None, own_functions: Path) -> None:
         """Connect; raises UserError, in one sentence, where there is no such cluster or no node takes workers."""
+        code_state()  # kept from now on: what is sent to the nodes is the code of now
         _connect(address, own_functions)
         self.devices: list[Device] = node_devices(ray.nodes())
         if not self.devices:

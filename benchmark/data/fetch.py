@@ -115,7 +115,7 @@ def _from_hub(name: str, download: HubDownload, content: Path) -> None:
     datasets.disable_progress_bars()
     try:
         rows = datasets.load_dataset(download.id, download.config, revision=download.revision, split=download.split)
-    except (datasets.exceptions.DatasetNotFoundError, OSError, ValueError) as error:
+    except Exception as error:  # of every kind, for datasets' own have no class in common
         raise UserError(
             f'The data set "{name}" could not be fetched from the hub ({download.id}): {first_line(error)}.'
         ) from None

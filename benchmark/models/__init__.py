@@ -4,7 +4,7 @@ from benchmark.models.building import build_encoder
 from benchmark.models.encoding import TextEncoder, TextsOnDevice, load_encoder, load_tokenizer, tokenise
 from benchmark.models.heads import build_head
 from benchmark.models.label_vectors import hyperspherical_label_vectors
-from benchmark.models.rows import LaidOut, Rows, TokenisedTexts, lay_out
+from benchmark.models.rows import LaidOut, Rows, TokenisedTexts, copied, lay_out
 from benchmark.models.vocabulary import keep_tokens
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "TokenisedTexts",
     "build_encoder",
     "build_head",
+    "copied",
     "hyperspherical_label_vectors",
     "keep_tokens",
     "lay_out",

@@ -66,6 +66,16 @@ class TextEncoder(nn.Module):
         self._permutation = kind in _PERMUTATION_MASKED
         self._first_position = self.padding + 1 if kind in _BLOCK_MASKED_AFTER_PADDING else 0
         self._at_cls = kind in BUILT_LIKE_BERT
+        absolute = self.packed and not self._permutation
+        self._longest = int(config.max_position_embeddings) - self._first_position if absolute else None
+
+    def require_room_for(self, max_length: int) -> None:
+        """Raises UserError where texts of so many tokens have more positions than the encoder was trained with."""
+        if self._longest is not None and max_length > self._longest:
+            raise UserError(
+                f"max_length {max_length} is more than the {self._longest} tokens that this encoder takes; lower it in "
+                "the profile's training rules."
+            )
 
     def forward(self, texts: TextsOnDevice, batch: LaidOut) -> Tensor:
         """Encoded vectors (B, H) in float32, in the order of the batch."""

@@ -51,7 +51,7 @@ class Rows:
 
     def to(self, device: torch.device) -> "Rows":
         """The same rows on a device, copied without waiting for it."""
-        return Rows(*(_copied(getattr(self, part.name), device) for part in fields(self)))
+        return Rows(*(copied(getattr(self, part.name), device) for part in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,11 @@ class LaidOut:
 
     def to(self, device: torch.device) -> "LaidOut":
         """The same batch on a device, copied without waiting for it."""
-        return LaidOut(tuple(rows.to(device) for rows in self.pieces), _copied(self.order, device))
+        return LaidOut(tuple(rows.to(device) for rows in self.pieces), copied(self.order, device))
 
 
-def _copied(part: Tensor, device: torch.device) -> Tensor:
+def copied(part: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device, copied from pinned memory, so that nothing waits for the copy."""
     return part if device.type == "cpu" else part.pin_memory().to(device, non_blocking=True)
 
 

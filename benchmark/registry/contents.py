@@ -44,9 +44,10 @@ class Registry:
         """The profile of that name; UserError with the nearest name if there is none."""
         return _named(self.profiles, name, "profile")
 
-    def table(self, name: str) -> Table:
-        """The table of that name; UserError with the nearest name if there is none."""
-        return _named(self.tables, name, "table")
+    @property
+    def measures(self) -> frozenset[str]:
+        """The scores that every view should have."""
+        return frozenset(metric.score for metric in self.metrics.values())
 
     def search(self, name: str) -> Search:
         """The search of that name; UserError with the nearest name if there is none."""

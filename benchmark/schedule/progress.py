@@ -25,7 +25,6 @@ _SECONDS_BETWEEN_LINES = 60.0  # where there is no live display
 class _Running:
     run_id: str
     label: str
-    started: float
     share: float = 0.0
     trained: float = 0.0  # seconds, at that share
 
@@ -81,9 +80,7 @@ class Display:
             TextColumn("{task.fields[rest]}"),
         )
         self.total: TaskID = self.progress.add_task("runs", total=len(works), rest="")
-        self.live = Live(
-            self.progress, console=console, refresh_per_second=_REFRESHES_PER_SECOND, get_renderable=self._picture
-        )
+        self.live = Live(self.progress, console=console, refresh_per_second=_REFRESHES_PER_SECOND)
 
     def __enter__(self) -> "Display":
         if self.console.is_terminal:
@@ -98,22 +95,24 @@ class Display:
         """Take note of what happened on a slot."""
         run_id = identity(update.job.run)
         if update.event is None:
-            self.running[update.slot] = _Running(run_id, self.labels[run_id], time.monotonic())
+            self.running[update.slot] = _Running(run_id, self.labels[run_id])
         elif isinstance(update.event, EpochDone):
             running = self.running[update.slot]
             running.share, running.trained = update.event.done / update.event.of, update.event.seconds
             if not self.console.is_terminal and time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
                 self._say(f"at work {self._at_work()}")
         else:
-            ended = self.running.pop(update.slot, _Running(run_id, "", 0.0))
+            ended = self.running.pop(update.slot, _Running(run_id, ""))
             trained = ended.trained if ended.share == 1.0 else update.event.seconds
             self._ended(run_id, update.event, trained, update.slot not in self.warm)
             self.warm.add(update.slot)
+        self._note()
 
     def retired(self, reason: str) -> None:
         """Take note of a slot that is given up."""
         self.n_slots -= 1
         self._say(f"fewer   workers, {self.n_slots} left: {reason}")
+        self._note()
 
     def _ended(self, run_id: str, event: JobEnded, trained: float, first: bool) -> None:
         if event.outcome == "claimed":
@@ -193,11 +192,11 @@ class Display:
     def _at_work(self) -> str:
         return "; ".join(f"{running.label} {running.share:.0%}" for running in self.running.values())
 
-    def _picture(self) -> Progress:
+    def _note(self) -> None:
+        """Hand the live display its words; it draws from a thread of its own, which must not look at what changes."""
         failed = f"[red]{len(self.outcome.failed)} failed[/red]  " if self.outcome.failed else ""
         rest = f"{failed}{len(self.running)} running  {self._time_left()}  {self._at_work()}"
         self.progress.update(self.total, completed=len(self.works) - len(self.open), rest=rest)
-        return self.progress
 
 
 def run_labels(runs: Iterable[tuple[RunSpec, tuple[str, ...], str]]) -> dict[str, str]:

@@ -29,7 +29,7 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
     grid = builder.build(name, table)
     calibrators = [_ensemble(builder, row.method) for group in table.rows for row in group]
     single = [
-        set.intersection(*(set(cell.seeds) for cell in row.cells))
+        set.intersection(*(set(cell.seeds) for cell in row.cells if cell.values))
         for row, ensemble in zip(_rows(grid), calibrators, strict=True)
         if ensemble is None and any(cell.values for cell in row.cells)
     ]

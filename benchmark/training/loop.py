@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, lay_out
+from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, copied, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
 from benchmark.training.objective import Objective
 
@@ -79,6 +79,7 @@ def train(
     # cuDNN's attention, which torch would choose on recent GPUs, plans anew for each shape, and packed rows have many
     torch.backends.cuda.enable_cudnn_sdp(False)
     autocast, precision = _autocast(settings.precision, device)
+    torch.manual_seed(sub_seed(run.seed, "head"))  # a head of the user's own may draw from torch's own generator
     head_generator = torch.Generator().manual_seed(sub_seed(run.seed, "head"))
     head = build_head(run.head, encoder.hidden, data.n_labels, head_generator).to(device)
     torch.manual_seed(sub_seed(run.seed, "dropout"))  # after the head, whatever it drew
@@ -98,7 +99,7 @@ def train(
     for epoch in range(settings.epochs):
         for step, batch in enumerate(_batches(order.permutation(n_train), settings.batch_size)):
             _set_learning_rate(optimiser, settings, result.steps, total_steps)
-            labels = labels_on_device[torch.from_numpy(batch).to(device, non_blocking=True)]
+            labels = labels_on_device[copied(torch.from_numpy(batch), device)]
             logits = backward(model, objective, batch, labels, pieces)
             if settings.max_gradient_norm is not None:
                 nn.utils.clip_grad_norm_(parameters, settings.max_gradient_norm, foreach=True)

@@ -24,6 +24,7 @@ from benchmark.losses import (
     probability_bins,
     rau_loss,
 )
+from benchmark.models import copied
 from benchmark.specs import (
     BrierTerm,
     ConfidencePenaltyTerm,
@@ -188,7 +189,7 @@ class _Mixup:
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
         share = float(self.random.beta(self.alpha, self.alpha))
-        partners = torch.from_numpy(self.random.permutation(len(labels))).to(logits.device, non_blocking=True)
+        partners = copied(torch.from_numpy(self.random.permutation(len(labels))), logits.device)
         return mixup_cross_entropy(logits, labels, partners, share)
 
 
