@@ -7,6 +7,7 @@ import pytest
 from benchmark.declarations import Axis, Search, TrainingRule
 from benchmark.errors import UserError
 from benchmark.plan import Finished
+from benchmark.prepare import _plan as prepared_runs
 from benchmark.registry import Candidate, Registry, Subject, candidates, resolve_run, validation_view
 from benchmark.registry.candidates import known_settings
 from benchmark.render import search_to_markdown
@@ -266,3 +267,10 @@ def test_unknown_methods_and_data_sets_lead_to_known_ones(searching: Registry) -
         select_searches(searching, "tiny", ["rates"], methods=["brt"])
     with pytest.raises(UserError, match='did you mean "banking77"'):
         select_searches(searching, "tiny", ["rates"], datasets=["banking7"])
+
+
+def test_a_profile_that_is_for_a_search_alone_is_prepared_for_it(searching: Registry) -> None:
+    alone = replace(searching, tables={})
+    assert len(prepared_runs(alone, "tiny")) == 4 * len(alone.profile("tiny").seeds)
+    with pytest.raises(UserError, match="Profile tiny has no run"):
+        prepared_runs(replace(alone, searches={}), "tiny")
