@@ -35,18 +35,18 @@ def score_again(
     folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
-    later; the other old views stay. Returns how many runs,
-    and what failed: the user's own calibrators, whose functions are in the folder ``own_functions``, and logits that
-    are not the bytes that were stored.
+    later; the other old views stay. Returns how many runs were, and what failed: the user's own calibrators, whose
+    functions are in the folder ``own_functions``, and logits that are not the bytes that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, outline) for planned, outline in found if outline is not None]
-    failures: list[list[str]] = []
+    ends: list[tuple[bool, list[str]]] = []
     if todo:
-        failures = joblib.Parallel(n_jobs=-1)(
+        ends = joblib.Parallel(n_jobs=-1)(
             joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo
         )
-    return len(todo), list(dict.fromkeys(chain.from_iterable(failures)))
+    failures = dict.fromkeys(chain.from_iterable(failed for _, failed in ends))
+    return sum(scored for scored, _ in ends), list(failures)
 
 
 def train(
@@ -122,17 +122,20 @@ def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:
     return tell
 
 
-def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path) -> list[str]:
+def _score_one(
+    folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path
+) -> tuple[bool, list[str]]:
+    """Whether anything was scored, and what failed."""
     own_code.look_in(own_functions)
     with claim(folder.claims, outline.run) as ours:
         # held by another scheduler it is being made again, with these views
-        return _score_claimed(folder, planned, folder.whole(outline)) if ours else []
+        return _score_claimed(folder, planned, folder.whole(outline)) if ours else (False, [])
 
 
-def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> list[str]:
+def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> tuple[bool, list[str]]:
     logits = folder.read_logits(result)
     if logits is None:
-        return [
+        return False, [
             f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
             "folder logits/ beside it, and the run is trained again"
         ]
@@ -142,7 +145,7 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
         made = {view.view_id for view in new}
         kept = [view for view in result.views if view.view_id not in made]
         folder.save(result.model_copy(update={"views": [*kept, *new]}))
-    return failures
+    return bool(new), failures
 
 
 async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:

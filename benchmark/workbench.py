@@ -27,7 +27,7 @@ from benchmark.splits import SPLITS
 from benchmark.store import CorruptionRecord, DataRecord, EncoderRecord
 from benchmark.training.loop import LabelledTexts, TrainingData
 
-# The main encoder and one of Table 5's; each is held twice (as trained, as loaded).
+# Of encoders cut to the tokens of a data set; each is held twice (as trained, as loaded).
 _ENCODERS_KEPT = 2
 
 Value = TypeVar("Value")

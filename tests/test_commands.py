@@ -304,7 +304,7 @@ def test_a_profile_that_cannot_be_planned_keeps_nobody_from_the_others(experimen
     options = ["--experiments", experiments, "--results-dir", tmp_path]
     others = run_module("run", "--list", "--profile", "tiny", *options)
     assert others.returncode == 0, others.stderr
-    assert "cannot be planned: experiments/profiles.yaml: profiles.half.training gives no betas" in others.stdout
+    assert "cannot be planned: profiles.half.training gives no betas" in others.stdout
     own = run_module("run", "--list", "--profile", "half", *options)
     assert (own.returncode, "profiles.half.training gives no betas" in own.stderr) == (2, True)
 

@@ -223,6 +223,15 @@ def test_encoders_are_compared_within_their_pair(registry: Registry) -> None:
     assert [group[1].label for group in table.groups] == ["+ HS-RAU"] * 3
 
 
+def test_several_methods_on_another_encoder_are_told_apart(registry: Registry) -> None:
+    declared = registry.tables["encoders"]
+    rows = [declared.rows[0][0].model_copy(update={"method": name}) for name in ("bert", "ts", "ls")]
+    several = declared.model_copy(update={"rows": (tuple(rows),)})
+    builder = GridBuilder(registry, "tiny", Finished.of([]), tiny_inputs(), (0,))
+    (group,) = builder.build("encoders", several).groups
+    assert [one.label for one in group] == ["tiny albert, BERT", "tiny albert, TS", "tiny albert, LS"]
+
+
 def resampled_cell(value: float, draws: np.ndarray) -> Cell:
     return Cell((value,), 1, 2, "higher", seeds=(0,), resample=lambda: value + draws[None])
 

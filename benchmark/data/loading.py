@@ -74,7 +74,7 @@ def _from_rows(name: str, dataset: Dataset, rows: dict[str, list[Row]]) -> Corpu
         if dataset.validation is None:
             raise UserError(
                 f'Data set "{name}" says neither validation files nor how many rows to hold out; add '
-                '"validation: {rows: ..., seed: 0}" to experiments/datasets.yaml.'
+                '"validation: {rows: ..., seed: 0}" to its entry in experiments/.'
             )
         splits["train"], splits["validation"] = _hold_out(name, "validation", splits["train"], dataset.validation)
     return Corpus(name, label_names, splits["train"], splits["validation"], splits["test"], origin=dataset.source.kind)
@@ -134,5 +134,5 @@ def _check_sizes(dataset: Dataset, corpus: Corpus) -> None:
     if wrong:
         raise UserError(
             f'Data set "{corpus.name}" is not the one declared: {", ".join(wrong)}; use the published files, or change '
-            '"expected" in experiments/datasets.yaml if other rows are meant.'
+            '"expected" in its entry in experiments/ if other rows are meant.'
         )

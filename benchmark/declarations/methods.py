@@ -51,7 +51,7 @@ Score = Literal[
     "aurc",
     "risk_at_80",
     "confidence",
-]  # what every view holds
+]  # what a view holds; older ones may lack what came later
 
 
 class Metric(Declared):

@@ -152,7 +152,7 @@ def _training_settings(registry: Registry, profile_name: str, subject: Subject) 
     missing = sorted(({"max_length"} | Optimisation.model_fields.keys()) - settings.keys())
     if missing:
         raise UserError(
-            f"experiments/profiles.yaml: profiles.{profile_name}.training gives no {', '.join(missing)} for "
+            f"profiles.{profile_name}.training gives no {', '.join(missing)} for "
             f"{subject.method} on {subject.dataset} with encoder {subject.encoder}; add it to a rule that holds there."
         )
     if settings["max_gradient_norm"] == "none":

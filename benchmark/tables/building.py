@@ -59,7 +59,7 @@ class GridBuilder:
         """The grid of one table. A cell without a result is missing; a mean over others is missing where one of them
         is.
         """
-        groups = [[self._row(name, table, row) for row in group] for group in table.rows]
+        groups = [[self._row(name, table, row, group) for row in group] for group in table.rows]
         runs = {run_id for group in groups for row in group for cell in row.cells for run_id in cell.sources}
         trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
         return Grid(
@@ -80,23 +80,27 @@ class GridBuilder:
             precisions=tuple(sorted({training.precision for training in trainings if training})),
         )
 
-    def _row(self, name: str, table: Table, row: TableRow) -> GridRow:
+    def _row(self, name: str, table: Table, row: TableRow, group: Sequence[TableRow]) -> GridRow:
         key = row_key(row.method, row.encoder)
         paper = self.registry.paper.get(name, {}).get(key, {})
         cells = []
         for column, requests in cell_requests(self.registry, table, row):
             printed = paper.get(column.label, {})
             cells += [replace(self._cell(request), paper=printed.get(request.metric)) for request in requests]
-        return GridRow(self._label(row), key, tuple(cells))
+        return GridRow(self._label(table, row, group), key, tuple(cells))
 
-    def _label(self, row: TableRow) -> str:
-        if row.label is not None:
-            return row.label
-        if row.encoder != "base":
-            dataset = next(iter(self.profile.datasets))
-            encoder = encoder_name(self.profile, Subject(dataset, row.encoder, row.method))
-            return self.registry.encoders[encoder].label if encoder else row.encoder
-        return self.registry.methods.methods[row.method].label
+    def _label(self, table: Table, row: TableRow, group: Sequence[TableRow]) -> str:
+        """A row's own label, else the method's; on another encoder that encoder's, and the method's where several rows
+        of the group would else bear the same.
+        """
+        method = self.registry.methods.methods[row.method].label
+        if row.label is not None or row.encoder == "base":
+            return row.label or method
+        dataset = next(column.dataset for column in table.columns if column.dataset is not None)
+        name = encoder_name(self.profile, Subject(dataset, row.encoder, row.method))
+        encoder = self.registry.encoders[name].label if name else row.encoder
+        alone = sum(other.encoder == row.encoder and other.label is None for other in group) == 1
+        return encoder if alone else f"{encoder}, {method}"
 
     def _cell(self, request: CellRequest) -> Cell:
         metric = self.registry.metrics[request.metric]
