@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 from benchmark.models import build_encoder
+from benchmark.plan import Finished, make_plan
 from benchmark.pseudo_words import pseudo_words
-from benchmark.registry import candidates, load_registry
+from benchmark.registry import Inputs, candidates, load_registry, select_tables
 from tests.conftest import PROJECT, run_module
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -47,7 +48,20 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
 
 def test_the_advice_is_the_published_one() -> None:
     published = (PROJECT / "tables" / "small" / "recommendation.md").read_text(encoding="utf-8")
-    assert f"> {published.split(chr(10) * 2)[2]}\n" in README
+    advice = [part for part in published.split("\n\n") if part.startswith("**")]
+    assert len(advice) == 2
+    for part in advice:
+        assert f"> {part}\n" in README
+
+
+def test_the_readme_counts_claims_and_trainings_as_they_are() -> None:
+    registry = load_registry()
+    assert set(re.findall(r"(\d+) claims", README)) == {str(len(registry.claims))}
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| (\d+)", README, flags=re.MULTILINE)
+    assert [name for name, _ in rows] == list(registry.profiles)
+    for name, count in rows:
+        plan = make_plan(registry, name, select_tables(registry, name, ["all"]), [0], Inputs(), Finished.of([]))
+        assert len(plan) == int(count), name
 
 
 def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
