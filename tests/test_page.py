@@ -168,6 +168,13 @@ def test_claims_are_counted_and_listed(page: str) -> None:
         assert judgement.why in shown
 
 
+def test_a_claim_over_fewer_seeds_than_others_says_so(registry: Registry, results: list[Result]) -> None:
+    both = [replace(one, seeds=(0, 1)) for one in JUDGEMENTS]
+    fewer = [replace(one, seeds=(0,) if one.interval else (0, 1)) for one in JUDGEMENTS]
+    assert "ours −0.80 [−1.93, +0.33] (n=1) paper −0.19" in text(render(registry, results, judgements=fewer))
+    assert "ours −0.80 [−1.93, +0.33] paper −0.19" in text(render(registry, results, judgements=both))
+
+
 def test_the_top_says_in_short_what_to_use(page: str, registry: Registry, results: list[Result]) -> None:
     shown = text(page)
     found = re.search(r"tiny banking77\. Use HS-RAU: ECE 10\.50 against 50\.50 of BERT", shown)

@@ -48,6 +48,7 @@ def to_page(
         judgements=judgements,
         tested=[judgement for judgement in judgements if judgement.tested],
         untested=[judgement for judgement in judgements if not judgement.tested],
+        most_seeds=max((len(item.seeds) for item in judgements), default=0),
         one_seed=ONE_SEED if 1 in {len(builder.seeds), *(len(item.seeds) for item in judgements)} else "",
         rule=RULE,
         first_where={PAPER: "paper", DIFFERENCE: "difference"},
