@@ -83,7 +83,7 @@ def test_the_published_tables_come_from_the_published_results(tmp_path: Path) ->
         ["--format", "latex"],
         more,
         [*more, "--ranking"],
-        ["--search", "rates", "start", "poscal_updates"],
+        ["--search", "rates", "start", "poscal_updates", "poscal_table"],
     ):
         made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
         assert made.returncode == 0, made.stderr
