@@ -194,6 +194,8 @@ class Display:
 
     def _note(self) -> None:
         """Hand the live display its words; it draws from a thread of its own, which must not look at what changes."""
+        if not self.console.is_terminal:
+            return
         failed = f"[red]{len(self.outcome.failed)} failed[/red]  " if self.outcome.failed else ""
         rest = f"{failed}{len(self.running)} running  {self._time_left()}  {self._at_work()}"
         self.progress.update(self.total, completed=len(self.works) - len(self.open), rest=rest)
