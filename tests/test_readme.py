@@ -1,4 +1,4 @@
-"""What the README says is true: its tutorial of own data and own parts runs as written."""
+"""What the README and the pages beside it say is true: the tutorial of own data and own parts runs as written."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ from benchmark.registry import Inputs, candidates, load_registry, select_tables
 from tests.conftest import PROJECT, run_module
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+DOCS = {path.name: path.read_text(encoding="utf-8") for path in sorted((PROJECT / "docs").glob("*.md"))}
 
 
 def blocks(language: str) -> list[str]:
@@ -50,13 +51,14 @@ def test_the_advice_is_the_published_one() -> None:
     published = (PROJECT / "tables" / "small" / "recommendation.md").read_text(encoding="utf-8")
     advice = [part for part in published.split("\n\n") if part.startswith("**")]
     assert len(advice) == 2
+    assert f"> {advice[1]}\n" in README
     for part in advice:
-        assert f"> {part}\n" in README
+        assert f"> {part}\n" in DOCS["findings.md"]
 
 
 def test_the_readme_counts_claims_and_trainings_as_they_are() -> None:
     registry = load_registry()
-    assert set(re.findall(r"(\d+) claims", README)) == {str(len(registry.claims))}
+    assert set(re.findall(r"(\d+) claims", README + DOCS["findings.md"])) == {str(len(registry.claims))}
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| (\d+)", README, flags=re.MULTILINE)
     assert [name for name, _ in rows] == list(registry.profiles)
     for name, count in rows:
@@ -65,7 +67,7 @@ def test_the_readme_counts_claims_and_trainings_as_they_are() -> None:
 
 
 def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
-    (entry,) = re.findall(r"```yaml\n(searches:.*?)```", README, flags=re.DOTALL)
+    (entry,) = re.findall(r"```yaml\n(searches:.*?)```", DOCS["settings.md"], flags=re.DOTALL)
     (experiments / "own").mkdir()
     (experiments / "own" / "mine.yaml").write_text(entry, encoding="utf-8")
     registry = load_registry(experiments)
@@ -93,20 +95,36 @@ def test_the_published_tables_come_from_the_published_results(tmp_path: Path) ->
     for path in texts:
         assert (tmp_path / "small" / path.name).read_bytes() == path.read_bytes(), path.name
     assert (published / "main.md").read_text(encoding="utf-8").split("\n\n")[2].strip() in README
-    assert (published / "ranking.md").read_text(encoding="utf-8").split("\n\n")[-1].strip() in README
+    assert (published / "ranking.md").read_text(encoding="utf-8").split("\n\n")[-1].strip() in DOCS["more_methods.md"]
 
 
-def test_every_file_and_option_that_the_readme_names_is_there() -> None:
-    for name in re.findall(r"`((?:experiments/)?\w+\.yaml)`", README):
+def test_every_file_and_option_that_they_name_is_there() -> None:
+    text = "\n".join([README, *DOCS.values()])
+    for name in re.findall(r"`((?:experiments/)?\w+\.yaml)`", text):
         assert (PROJECT / name).is_file() or (PROJECT / "experiments" / name).is_file(), name
     for module in ("run", "report", "prepare"):
         help_text = run_module(module, "--help").stdout
-        for line in README.splitlines():
+        for line in text.splitlines():
             if f"benchmark.{module} " in line:
                 for option in re.findall(r"--[\w-]+", line.partition(f"benchmark.{module}")[2].partition("#")[0]):
                     assert option in help_text, f"{module} {option}"
-    for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", README):
-        assert (PROJECT / picture).is_file(), picture
-    for path in re.findall(r"`benchmark\.(\w+)\.(\w+)[`(]", README):
+    for path in re.findall(r"`benchmark\.(\w+)\.(\w+)[`(]", text):
         module = __import__(f"benchmark.{path[0]}", fromlist=[path[1]])
         assert hasattr(module, path[1]), path
+
+
+def test_every_link_leads_to_a_file_and_a_heading() -> None:
+    pages = {PROJECT / "README.md": README, **{PROJECT / "docs" / name: text for name, text in DOCS.items()}}
+    for page, text in pages.items():
+        for link in re.findall(r"\]\(((?!https?:)[^)]+)\)", text):
+            name, _, heading = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            assert target.exists(), f"{page.name}: {link}"
+            if heading:
+                headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
+                assert heading in {found.lower().replace(" ", "-").replace(",", "") for found in headings}, link
+
+
+def test_every_search_is_listed() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", DOCS["settings.md"], flags=re.MULTILINE)
+    assert listed == list(load_registry().searches)
