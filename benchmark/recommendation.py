@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmark.declarations import Metric, Table, TableColumn
+from benchmark.declarations import Metric, Table, TableColumn, TableRow
 from benchmark.registry import Subject, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
@@ -76,8 +76,8 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
     baseline.
 
     Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
-    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. All over the
-    seeds that all methods have. A data set for which fewer than two methods have results is left out.
+    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. All over
+    seeds that all of them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for which fewer than two methods have results is left out.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -89,16 +89,33 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
 
 
 def first_advice(builder: GridBuilder, tables: Iterable[Table]) -> list[Recommendation]:
-    """The advice from the first table that gives any."""
-    return next((found for table in tables if (found := recommend(builder, table))), [])
+    """For each data set the advice of the first table that gives any. All have one baseline, that of the first table
+    that can give advice: where it has no results, another table does not quietly put another one in its place.
+    """
+    able = [table for table in tables if _on_base_encoder(table) and clean_columns(table, set())]
+    if not able:
+        return []
+    baseline = _on_base_encoder(able[0])[0][0].method
+    found: dict[str, Recommendation] = {}
+    for table in able:
+        if _on_base_encoder(table)[0][0].method == baseline:
+            for item in recommend(builder, table):
+                found.setdefault(item.dataset, item)
+    return list(found.values())
+
+
+def _on_base_encoder(table: Table) -> tuple[tuple[TableRow, ...], ...]:
+    """The groups of a table's rows, those on other encoders left out."""
+    groups = (tuple(row for row in group if row.encoder == "base") for group in table.rows)
+    return tuple(filter(None, groups))
 
 
 def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation | None:
-    rows = tuple(tuple(row for row in group if row.encoder == "base") for group in table.rows)
+    rows = _on_base_encoder(table)
     label = builder.registry.datasets[builder.profile.datasets[dataset]].label
     others = tuple(name for name in OTHER_MEASURES if name in builder.registry.metrics)
     column = TableColumn(label=label, dataset=dataset, metrics=(*_DECIDING, *others))
-    asked = table.model_copy(update={"rows": tuple(filter(None, rows)), "columns": (column,), "best_in": "column"})
+    asked = table.model_copy(update={"rows": rows, "columns": (column,), "best_in": "column"})
     if not asked.rows or not set(_DECIDING) <= builder.registry.metrics.keys():
         return None
     shared = over_shared_seeds(builder, "recommendation", asked)

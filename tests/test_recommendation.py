@@ -106,9 +106,34 @@ def test_numbers_that_are_compared_are_of_the_same_seeds(registry: Registry) -> 
     )
 
 
-def test_methods_without_a_seed_in_common_are_not_compared(registry: Registry) -> None:
+def test_a_method_that_is_behind_does_not_cost_the_others_their_seeds(registry: Registry) -> None:
+    """Five rows of three seeds (TS is BERT's run) allow more comparisons than six of one."""
+    whole = [
+        scored(registry, method, 0.80, ece, seed=seed)
+        for method, ece in (("bert", 0.40), ("ls", 0.30), ("avuc", 0.35), ("hs_rau", 0.45))
+        for seed in (0, 1, 2)
+    ]
+    for late in (0, 5):  # a seed that the others have, and one that they have not
+        found = advice(registry, [*whole, scored(registry, "poscal", 0.80, 0.10, seed=late)], seeds=(0, 1, 2, 5))
+        assert found[0].method == "LS"
+        assert found[0].sentences[-2].endswith("Left out, having fewer values or other seeds: PosCal.")
+        assert found[0].sentences[-1] == "Compared: BERT, TS, LS, AVUC, HS-RAU."
+
+
+def test_another_table_does_not_put_another_baseline_in_the_place_of_a_missing_one(registry: Registry) -> None:
+    results = [scored(registry, "hs_rau", 0.80, 0.30), scored(registry, "without_hs", 0.80, 0.40)]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    tables = select_tables(registry, "tiny", ["main", "ablation"])
+    assert first_advice(builder, tables.values()) == []
+    alone = select_tables(registry, "tiny", ["ablation"])
+    assert [item.method for item in first_advice(builder, alone.values())] == ["HS-RAU"]
+
+
+def test_a_method_without_a_seed_of_the_baseline_is_named(registry: Registry) -> None:
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30, seed=1)]
-    assert advice(registry, results, seeds=(0, 1)) == []
+    (found,) = advice(registry, results, seeds=(0, 1))
+    assert found.sentences[-2].endswith("Left out, having fewer values or other seeds: LS.")
+    assert found.sentences[-1] == "Compared: BERT, TS."
 
 
 def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:

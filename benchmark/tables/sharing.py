@@ -1,5 +1,6 @@
 """A grid whose rows can be compared: every one over the same seeds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.declarations import Table
@@ -23,8 +24,11 @@ class SharedGrid:
 
 
 def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGrid:
-    """The grid of a table over those seeds that all its rows with results have, for means over other seeds would
-    compare seeds, not methods. Ensembles, which have one value for several seeds, do not restrict them.
+    """The grid of a table over seeds that its rows share, for means over other seeds would compare seeds, not methods.
+
+    Where not all rows have the same seeds, those are taken that allow the most comparisons with the first row that has
+    results, counted once a seed; of as many, those that leave the fewest rows out. So one row that is behind does not
+    cost the others their seeds. Ensembles, which have one value for several seeds, do not restrict them.
     """
     grid = builder.build(name, table)
     calibrators = [_ensemble(builder, row.method) for group in table.rows for row in group]
@@ -33,19 +37,36 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
         for row, ensemble in zip(_rows(grid), calibrators, strict=True)
         if ensemble is None and any(cell.values for cell in row.cells)
     ]
-    shared = tuple(seed for seed in builder.seeds if all(seed in seeds for seeds in single))
+    has_some = [any(cell.values for cell in row.cells) for row in _rows(grid)]
+    shared = _most_compared(builder.seeds, single)
     if shared != builder.seeds:
         grid = builder.over(shared).build(name, table)
     rows: list[GridRow] = []
     ensembles: list[GridRow] = []
     short: list[str] = []
-    for row, ensemble in zip(_rows(grid), calibrators, strict=True):
+    for row, ensemble, some in zip(_rows(grid), calibrators, has_some, strict=True):
         behind = {_seeds_behind(cell, ensemble) for cell in row.cells}
         if shared and behind == {frozenset(shared)}:
             (rows if ensemble is None else ensembles).append(row)
-        elif behind != {frozenset()}:
+        elif some:
             short.append(row.label)
     return SharedGrid(grid=grid, rows=tuple(rows), ensembles=tuple(ensembles), short=tuple(short))
+
+
+def _most_compared(asked: Sequence[int], rows: Sequence[set[int]]) -> tuple[int, ...]:
+    """Of the asked seeds those of the most comparisons of the other rows with the first one, as sets of seeds."""
+    if not rows:
+        return tuple(asked)
+    known = [seed for seed in asked if seed in rows[0]]
+    by_rows = sorted(known, key=lambda seed: -sum(seed in row for row in rows))
+    best: set[int] = set()
+    most = (0, 0)
+    for n_seeds in range(1, len(by_rows) + 1):
+        taken = set(by_rows[:n_seeds])
+        others = sum(taken <= row for row in rows) - 1
+        if (others * n_seeds, others) > most:
+            best, most = taken, (others * n_seeds, others)
+    return tuple(seed for seed in asked if seed in best)
 
 
 def _rows(grid: Grid) -> list[GridRow]:
