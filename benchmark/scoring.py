@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from benchmark import metrics
 from benchmark.calibrators import fit
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.resampling import resampled_scores
-from benchmark.specs import DeepEnsemble, McDropout, OwnCalibrator, ViewSpec, identity
+from benchmark.specs import DeepEnsemble, McDropout, ViewSpec, identity
 from benchmark.store import (
     RELIABILITY_BINS,
     DataRecord,
@@ -77,17 +77,20 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
 
 
 def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tuple[list[ViewRecord], list[str]]:
-    """All views that can be scored, and a sentence for each calibrator of the user's own that failed: what was trained
-    is not lost by it, nor are the other views.
+    """All views that can be scored, and a sentence for each that cannot, whatever went wrong (a calibrator of the
+    user's own, memory): what was trained is not lost by it, nor are the other views.
     """
     records, failures = [], []
     for view in views:
         try:
             records.append(score(view, logits, data))
         except UserError as error:
-            if not isinstance(view.calibrator, OwnCalibrator):
-                raise
             failures.append(str(error))
+        except Exception as error:
+            by = f"calibrator {view.calibrator.kind}" if view.calibrator else "no calibrator"
+            failures.append(
+                f"the {view.split} rows, {by}, could not be scored: {type(error).__name__}: {first_line(error)}"
+            )
     return records, failures
 
 

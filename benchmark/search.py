@@ -140,7 +140,8 @@ def choices(
         runs = [resolve_run(option.registry, profile_name, subject, 0, inputs) for option in options]
         found = [{seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds} for run in runs]
         failed = [any(_failed(result) for result in results.values()) for results in found]
-        scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
+        by = registry.metrics[search.choose_by].score
+        scores = [{seed: _scores(result, view, by) for seed, result in results.items()} for results in found]
         usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
         shared = [seed for seed in seeds if usable and all(one[seed] is not None for one in usable)]
         is_declared = [recipe_identity(run) == declared for run in runs]
@@ -170,10 +171,10 @@ def _failed(result: Result | None) -> bool:
     return result is not None and result.status == "failed"
 
 
-def _scores(result: Result | None, view: ViewSpec) -> Mapping[str, float] | None:
-    """The scores of a result's validation rows; None where there are none."""
+def _scores(result: Result | None, view: ViewSpec, choose_by: str) -> Mapping[str, float] | None:
+    """The scores of a result's validation rows; None where there are none, or not the one that decides."""
     record = None if result is None else result.view(view)
-    return None if record is None else record.scores
+    return None if record is None or choose_by not in record.scores else record.scores
 
 
 def _tried(
@@ -187,7 +188,7 @@ def _tried(
     made = [] if failed else [one for one in scores if one is not None]
     cells = []
     for metric in (registry.metrics[name] for name in search.metrics):
-        values = tuple(metric.scale * one[metric.score] for one in made)
+        values = tuple(metric.scale * one[metric.score] for one in made if metric.score in one)
         cells.append(Cell(values=values, expected=len(scores), decimals=metric.decimals, better=metric.better))
     accuracy = fmean(one["accuracy"] for one in made) if made else None
     words = tuple(value_in_words(value) for value in candidate.values)

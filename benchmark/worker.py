@@ -84,7 +84,7 @@ class Worker:
             os._exit(0)
 
     def _train(self, job: Job) -> tuple[Result, Logits, list[str]]:
-        """The result, its logits, and what failed of the user's own calibrators."""
+        """The result, its logits, and what could not be scored: that is left for later, when the logits are there."""
         _reset_peak_memory(self.device)
         data, data_record = self.bench.data(job)
         loaded = self.bench.encoder(job)
@@ -169,6 +169,8 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
 
 
 def _summary(result: Result) -> str:
+    if not result.views:
+        return ""
     scores = result.views[0].scores
     return f"accuracy {100 * scores['accuracy']:.2f}, F1 {100 * scores['f1']:.2f}, ECE {100 * scores['ece']:.2f}"
 

@@ -169,6 +169,20 @@ def test_nothing_is_chosen_before_all_are_trained(searching: Registry) -> None:
     assert "–" in text
 
 
+def test_a_measure_that_came_later_is_missing_and_decides_nothing(registry: Registry) -> None:
+    by_chance = RATES.model_copy(update={"metrics": ("nll", "f1", "ece_if_calibrated")})
+    searching = replace(registry, searches={"rates": by_chance})
+    old = [result(one, f1=0.5 + 0.1 * place) for place, one in enumerate(candidates(searching, "tiny", by_chance))]
+    for one in old:
+        for view in one.views:
+            view.scores.pop("ece_if_calibrated", None)
+    shown = choose(searching, old)
+    assert [one.chosen for one in shown.tried] == [False, False, False, True]
+    assert [one.cells[2].mean for one in shown.tried] == [None] * 4
+    deciding = replace(registry, searches={"rates": by_chance.model_copy(update={"choose_by": "ece_if_calibrated"})})
+    assert not any(one.chosen for one in choose(deciding, old).tried)
+
+
 def test_a_candidate_whose_training_failed_cannot_be_chosen(searching: Registry) -> None:
     found = candidates(searching, "tiny", RATES)
     failed = [failed_result(resolve_run(one.registry, "tiny", BERT, 0, tiny_inputs())) for one in found]

@@ -209,6 +209,8 @@ def _read(path: Path, model: type[Kind]) -> Kind | Unusable:
         return Unusable(path, f"it does not hold what a result holds ({place + ': ' if place else ''}{first['msg']})")
     if path.stem != readable_name(result.run, result.run_id):
         return Unusable(path, "its name is not the name of the run that it holds")
+    if result.status == "success" and not result.views and result.logits is None:
+        return Unusable(path, "it has neither scores nor logits to score")
     return result
 
 

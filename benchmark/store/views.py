@@ -26,8 +26,8 @@ class ResultLike:
         """Raises ValueError where the parts do not belong together."""
         if self.run_id != identity(self.run):
             raise ValueError("run_id is not the identity of the run")
-        if self.status == "success" and (not (self.data and self.encoder and self.training) or not self.views):
-            raise ValueError("a successful result has data, encoder, training and views")
+        if self.status == "success" and not (self.data and self.encoder and self.training):
+            raise ValueError("a successful result has data, encoder and training")
         if (self.status == "failed") != (self.failure is not None):
             raise ValueError("a failure belongs to a failed result, and only there")
         if lacking := {name for view in self.views for name in _SCORES - view.scores.keys()}:
