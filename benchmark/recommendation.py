@@ -77,7 +77,8 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
 
     Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
     noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. All over
-    seeds that all of them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for which fewer than two methods have results is left out.
+    seeds that all of them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for
+    which fewer than two methods have results is left out.
     """
     found = []
     for column in clean_columns(table, set()):
