@@ -22,7 +22,12 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     """
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    # as a table or a paper writes it: "HS-RAU" for hs_rau
+    close = [one for one in known if _plain(one) == _plain(name)] or get_close_matches(name, known, n=1, cutoff=0.65)
     if close:
         return f'did you mean "{close[0]}"?'
     return "known: " + (", ".join(sorted(known)) or "none")
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())

@@ -151,6 +151,8 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
         (b"", r"train\.csv is empty"),
         (b"text,intent\n", r"no row in these files"),
         (b"txt,intent\na,b\n", r'train\.csv:1: there is no column "text"; did you mean "txt"\?'),
+        (b"text;intent\na;b\n", r'separated by ","; name ";" as the delimiter'),
+        (b"utterance,intent\na,b\n", r'there is no column "text"; known: intent, utterance \(values'),
         (b"text,intent\na,b\nc\n", r"train\.csv:3: 1 values where the header names 2 columns"),
         (b"text,intent\na,b\n\"c\nd\",b,e\n", r"train\.csv:3: 3 values where"),
         (b"text,intent\na,b\nc,\n", r"train\.csv:3: this row has no label"),
@@ -169,7 +171,8 @@ def test_a_json_line_that_is_none(tmp_path: Path) -> None:
     declared = dataset(format="json_lines", train=["train.json"], test=["train.json"])
     for content, sentence in (
         ('{"text": "a"', "train.json:1: this line is not JSON"),
-        ("[1]", "must be a JSON object"),
+        ('{"text": "a", "intent": "b"}\n[1]', "train.json:2: each line must be a JSON object"),
+        ('[{"text": "a", "intent": "b"}]', "train.json: this is a JSON array; write one object a line"),
     ):
         write(tmp_path, "train.json", content)
         with pytest.raises(UserError, match=sentence):

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data import load_corpus
+from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
 from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
@@ -84,6 +84,18 @@ def test_rows_held_out_by_label_take_each_labels_share(tmp_path: Path) -> None:
         assert [found[label] for label in ("pay", "move", "close")] == pytest.approx(wanted, abs=1)
     again = load_corpus("mine", stratified(120, 60), [tmp_path])
     assert again.fingerprint == corpus.fingerprint
+
+
+def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> None:
+    content = [(f"text {index % 300}", f"label{index % 300 % 3}") for index in range(400)]
+    write_csv(tmp_path / "mine" / "all.csv", content)
+    corpus = load_corpus("mine", stratified(80, 40), [tmp_path])
+    assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (280, 40, 80)
+    report = check_corpus(corpus)
+    assert report.test_texts_in_training == 0
+    assert report.repeated_in_split == {"train": 100, "validation": 0, "test": 0}
+    write_csv(tmp_path / "mine" / "all.csv", content[:300] * 2)  # too few stand once: taken even so, and counted
+    assert check_corpus(load_corpus("mine", stratified(80, 40), [tmp_path])).test_texts_in_training > 0
 
 
 def test_no_label_gives_up_its_last_training_row(tmp_path: Path) -> None:

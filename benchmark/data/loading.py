@@ -1,5 +1,6 @@
 """From a declared data set to a corpus: read its files or generate it, order its labels, hold out validation rows."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -93,9 +94,18 @@ def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
 
 
 def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple[Split, Split]:
-    """Training and held-out rows, each in the order of the file; which rows, a seed of the data set alone decides."""
+    """Training and held-out rows, each in the order of the file; which rows, a seed of the data set alone decides.
+
+    By label, a text that stands more than once stays in the training rows, so that none is trained on and tested, too;
+    unless there would be too few others.
+    """
     order = np.random.default_rng(wanted.seed).permutation(len(train))
-    candidates = _by_label(train.labels, order) if wanted.stratified else order
+    candidates = order
+    if wanted.stratified:
+        candidates = _by_label(train.labels, order)
+        counts = Counter(train.texts)
+        once = np.array([counts[train.texts[row]] == 1 for row in candidates.tolist()], dtype=bool)
+        candidates = candidates[once] if once.sum() >= wanted.rows else candidates
     if wanted.rows >= len(train) or wanted.rows > len(candidates):
         kept = " (each label keeps one)" if wanted.stratified else ""
         raise UserError(

@@ -75,6 +75,14 @@ def _no_column(column: str, columns: list[str]) -> str:
     return f'there is no column "{column}"; {hint}{every if hint.endswith("?") else ""}'
 
 
+def _separated_by(header: list[str], delimiter: str) -> str:
+    """What separates the values; where they seem to be one value only, what else might."""
+    other = next((mark for mark in ";\t|," if len(header) == 1 and mark in header[0]), None)
+    if other is not None:
+        return f"values are taken to be separated by {json.dumps(delimiter)}; name {json.dumps(other)} as the delimiter"
+    return f"values are taken to be separated by {json.dumps(delimiter)}, and this line to be the header"
+
+
 def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -85,10 +93,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                 raise UserError(f"{path} is empty; a header line is expected.")
             for column in columns:
                 if column not in header:
-                    raise UserError(
-                        f"{path}:1: {_no_column(column, header)} (values are taken to be "
-                        f"separated by {json.dumps(delimiter)}; if they are not, name the delimiter)"
-                    )
+                    raise UserError(f"{path}:1: {_no_column(column, header)} ({_separated_by(header, delimiter)})")
                 if header.count(column) > 1:
                     raise UserError(f'{path}:1: {header.count(column)} columns are called "{column}"; rename one.')
             last = reader.line_num
@@ -109,6 +114,11 @@ def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> I
     # newline="\n": a line ends there only, not at U+2028 or a lone carriage return inside a text
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         for line, content in enumerate(file, start=1):
+            if line == 1 and content.lstrip().startswith("["):
+                raise UserError(
+                    f"{path}: this is a JSON array; write one object a line (pandas: to_json(..., orient=\"records\", "
+                    "lines=True))."
+                )
             if not content.strip():
                 continue
             try:
