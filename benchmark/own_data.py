@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from benchmark.data import Row, fetch_hub_splits, read_rows
+from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
 from benchmark.declarations import Encoder
 from benchmark.errors import UserError, nearest
 from benchmark.registry import OWN, Registry, load_registry
@@ -88,12 +88,13 @@ def write_own_entries(
     encoder: str,
     methods: Sequence[str] = (),
     seeds: Sequence[int] = SEEDS,
-) -> tuple[str, Path]:
-    """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name and the file.
-    ``methods``: those to compare, the first one the baseline; none for the paper's and the calibrators beyond them.
+) -> tuple[str, Path, Corpus]:
+    """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name, the file and the
+    data set. ``methods``: those to compare, the first one the baseline; none for the paper's and the calibrators beyond
+    them.
 
-    Raises UserError for files that cannot be read, a name that is taken, an encoder or method that is not declared,
-    rows too few to be split.
+    Raises UserError, and leaves all as it was, for files that cannot be read, a name that is taken, an encoder or
+    method that is not declared, rows that cannot be split or compared on.
     """
     name = _name(files.title.rpartition("/")[2]) if name is None else name
     path = experiments / OWN / f"{name}.yaml"
@@ -111,14 +112,17 @@ def write_own_entries(
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     before = path.read_text(encoding="utf-8") if path.is_file() else None
     _write(path, f"{_WRITTEN} ({_hash(text)}).\n{text}")
-    mistake = load_registry(experiments).left_out.get(path)
-    if mistake is not None:
+    try:
+        registry = load_registry(experiments)
+        if mistake := registry.left_out.get(path):
+            raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
+        return name, path, load_corpus(name, registry.datasets[name], ())
+    except UserError:
         if before is None:
             path.unlink()
         else:
             _write(path, before)
-        raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
-    return name, path
+        raise
 
 
 def _write(path: Path, text: str) -> None:
@@ -146,9 +150,15 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
             "another --name, or delete it."
         )
     there = yaml.safe_load(rest)["datasets"][path.stem]["source"]
-    if any(there[key] != source[key] for key in ("folder", "train")):
+    other = [key for key in there.keys() | source.keys() if there.get(key) != source.get(key)]
+    if {"folder", "train"} & set(other):
         file = Path(there["folder"]) / there["train"][0]
         raise UserError(f'The name "{path.stem}" stands for {file} already; choose another by --name.')
+    if other:
+        raise UserError(
+            f'The name "{path.stem}" stands for the same file with another {" and ".join(sorted(other))} already; choose '
+            f"another by --name, or delete {path}."
+        )
 
 
 def own_entries(

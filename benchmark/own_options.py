@@ -4,12 +4,11 @@ import argparse
 
 from rich.console import Console
 
-from benchmark.commandline import add_output_option, listed_names, seeds
-from benchmark.data import check_corpus, load_corpus
+from benchmark.commandline import add_output_option, listed_names, read_registry, seeds
+from benchmark.data import check_corpus
 from benchmark.errors import UserError
 from benchmark.inputs import places
 from benchmark.own_data import SEEDS, own_files, write_own_entries
-from benchmark.registry import load_registry
 from benchmark.schedule import Device
 
 # What fits most languages and a small machine; three layers are what a CPU trains in minutes.
@@ -67,10 +66,14 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
     methods = listed_names("--methods", arguments.methods) or ()
     chosen = seeds(arguments.seeds, SEEDS)
-    name, path = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
+    try:
+        name, path, corpus = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
+    except UserError:
+        read_registry(arguments.experiments)  # says which own entries were left out, which may be why
+        raise
     console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
-    registry = load_registry(arguments.experiments)
-    corpus = load_corpus(name, registry.datasets[name], ())
     for remark in check_corpus(corpus).remarks():
         console.print(f"  {remark}")
+    if len(methods) == 1:
+        console.print("  one method: there is nothing to compare it with, so there will be no recommendation")
     return name

@@ -177,7 +177,7 @@ def test_csv_json_lines_and_parquet_of_the_same_rows_are_the_same_data(tmp_path:
 
 def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments: Path, tmp_path: Path) -> None:
     given = files(write_csv(tmp_path / "Help desk-2.csv", rows(60)))
-    name, path = write_own_entries(experiments, given, None, SMALL)
+    name, path, _ = write_own_entries(experiments, given, None, SMALL)
     assert (name, path) == ("help_desk_2", experiments / "own" / "help_desk_2.yaml")
     registry = load_registry(experiments)
     assert list(select_tables(registry, name, ["all"])) == [name]
@@ -196,7 +196,7 @@ def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments:
 
 
 def test_mistakes_in_own_entries_are_told_with_their_place(experiments: Path, tmp_path: Path) -> None:
-    _, path = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    _, path, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     text = path.read_text(encoding="utf-8")
     for old, new, sentence in (
         (SMALL, "no_such_encoder", r"own/mine\.yaml:\d+: profiles\.mine\.encoders\.base: there is no encoder"),
@@ -224,14 +224,14 @@ def test_a_file_with_mistakes_stops_only_itself_and_what_needs_it(experiments: P
     registry = load_registry(experiments)
     assert [path.name for path in registry.left_out] == ["b_wrong.yml", "a_needs_z.yaml"]
     assert "bert" in registry.methods.methods
-    name, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    name, _, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     assert name in load_registry(experiments).profiles
 
 
 def test_odd_file_names_are_no_hindrance(experiments: Path, tmp_path: Path) -> None:
     for number, name in enumerate(("a:b.csv", "~tilde.csv", "[x] 'y'.csv", "数据.csv", "x" * 80 + ".csv", "9.csv")):
         given = files(write_csv(tmp_path / str(number) / name, rows(60)))
-        made, _ = write_own_entries(experiments, given, f"odd{number}", SMALL)
+        made, _, _ = write_own_entries(experiments, given, f"odd{number}", SMALL)
         assert len(load_corpus(made, load_registry(experiments).datasets[made], []).test) == 12
     assert write_own_entries(experiments, given, None, SMALL)[0] == "data_9"
 
@@ -322,9 +322,29 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
     for name, sentence in (("small", 'There is a profile "small" already'), ("../x", "cannot be a name")):
         with pytest.raises(UserError, match=sentence):
             write_own_entries(experiments, files(path), name, SMALL)
+    for content, sentence in (
+        ([("a", "only")] * 40, 'has only the label "only"'),
+        (rows(4)[2:], "too few to hold out"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            write_own_entries(experiments, files(write_csv(tmp_path / "bad.csv", content)), None, SMALL)
+        assert not list((experiments / "own").glob("bad.yaml"))
     with pytest.raises(UserError, match='there is no encoder "bert"'):
         write_own_entries(experiments, files(path), None, "bert")
-    assert not (experiments / "own").exists()
+    assert not list((experiments / "own").iterdir())
+
+
+def test_a_name_does_not_silently_come_to_stand_for_other_columns(experiments: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "utterance,intent,domain\n" + "".join(f"{text},{label},{label[0]}\n" for text, label in rows(60)), "utf-8"
+    )
+    write_own_entries(experiments, files(path), None, SMALL)
+    written = (experiments / "own" / "mine.yaml").read_text(encoding="utf-8")
+    with pytest.raises(UserError, match='"mine" stands for the same file with another intent already; choose another'):
+        write_own_entries(experiments, files(path, label="domain"), None, SMALL)
+    assert (experiments / "own" / "mine.yaml").read_text(encoding="utf-8") == written
+    write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts"], [0])  # fewer methods, say, go on
 
 
 # --- as a user calls it ----------------------------------------------------------------------------------------------

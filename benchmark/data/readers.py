@@ -116,7 +116,7 @@ def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> I
         for line, content in enumerate(file, start=1):
             if line == 1 and content.lstrip().startswith("["):
                 raise UserError(
-                    f"{path}: this is a JSON array; write one object a line (pandas: to_json(..., orient=\"records\", "
+                    f'{path}: this is a JSON array; write one object a line (pandas: to_json(..., orient="records", '
                     "lines=True))."
                 )
             if not content.strip():
