@@ -156,8 +156,8 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
         raise UserError(f'The name "{path.stem}" stands for {file} already; choose another by --name.')
     if other:
         raise UserError(
-            f'The name "{path.stem}" stands for the same file with another {" and ".join(sorted(other))} already; choose '
-            f"another by --name, or delete {path}."
+            f'The name "{path.stem}" stands for the same file with another {" and ".join(sorted(other))} already; '
+            f"choose another by --name, or delete {path}."
         )
 
 
