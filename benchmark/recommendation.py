@@ -24,9 +24,9 @@ OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _DECIDING = ("f1", "ece")
 _FEW_ROWS = 200
 RULE = (
-    "The rule: of the methods whose F1 is not lower than that of the first one beyond noise and whose ECE is lower "
-    "beyond noise, the one with the lowest ECE; the first one where there is none (paired bootstrap over test rows "
-    "and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of methods)."
+    "The rule: of the methods that lower ECE and do not lose F1, both against the first one and beyond noise, the one "
+    "with the lowest ECE; where there is none, the first one. Noise: a paired bootstrap over test rows and, from two "
+    "seeds on, the spread over seeds; 95 %, not corrected for the number of methods."
 )
 
 
@@ -37,11 +37,6 @@ class Recommendation:
     dataset: str
     method: str
     sentences: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """All in one paragraph."""
-        return " ".join(self.sentences)
 
 
 @dataclass(frozen=True)
@@ -174,7 +169,8 @@ def _beside(one: _Candidate, baseline: _Candidate) -> str:
         for cell, before in ((one.ece, baseline.ece), (one.f1, baseline.f1))
     )
     ece_gain, f1_gain = _interval(one.ece_gain, one.ece.decimals), _interval(one.f1_gain, one.f1.decimals)
-    return f"ECE {ece} of {baseline.name} ({ece_gain}); F1 {f1} ({f1_gain})"
+    unchanged = one.f1_gain.estimate == one.f1_gain.standard_error == 0  # as under a temperature
+    return f"ECE {ece} of {baseline.name} ({ece_gain}); F1 {'unchanged' if unchanged else f'{f1} ({f1_gain})'}"
 
 
 def _interval(gain: Difference, decimals: int) -> str:
@@ -224,7 +220,7 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
     parts = []
     if shared.grid.seeds != tuple(asked):
         parts.append(
-            f"All this is over what these methods have in common. {seeds_in_words(shared.grid.seeds, 'Means over')}"
+            f"All this is over the seeds that these methods share. {seeds_in_words(shared.grid.seeds, 'Means over')}"
         )
     parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
     return " ".join(filter(None, parts))

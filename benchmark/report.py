@@ -80,6 +80,9 @@ def _command(arguments: argparse.Namespace) -> int:
     looked_at = results if searches or arguments.format == "csv" else ours
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(looked_at))
     shown = [result for result in looked_at if result.run.seed in chosen_seeds]
+    if not shown:
+        _say_none(registry, arguments, profile_name, list(searches))
+        return DONE
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
@@ -87,11 +90,11 @@ def _command(arguments: argparse.Namespace) -> int:
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
-        texts = advice_in(builder, tables)
+        texts = advice_in(builder, tables, _of_some(names))
     elif searches:
         texts = searches_in(builder, searches)
     elif arguments.ranking:
-        texts = ranking_in(builder, tables)
+        texts = ranking_in(builder, tables, _of_some(names))
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         if arguments.format == "html":
@@ -100,18 +103,30 @@ def _command(arguments: argparse.Namespace) -> int:
             texts = tables_in(grids, arguments.format, arguments.compare)
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
-    if not shown:
-        which = "" if arguments.seeds is None else " of these seeds"
-        what = f" --search {' '.join(searches)}" if searches else ""
-        remedy = f"so nothing is written: python -m benchmark.run --profile {profile_name}{what}"
-        print(f"No results{which} in {arguments.results_dir / profile_name}, {remedy}", file=sys.stderr)
-        return DONE
     folder = arguments.tables_dir / profile_name
     _say([write(folder / name, text) for name, text in texts.items()])
     if arguments.figures:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
         _say(drawn, remarks)
     return DONE
+
+
+def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str]) -> None:
+    """That there is nothing to show, how to make it, and which profiles have results."""
+    which = "" if arguments.seeds is None else " of these seeds"
+    what = f" --search {' '.join(searches)}" if searches else ""
+    remedy = f"so there is nothing to show or write: python -m benchmark.run --profile {profile}{what}"
+    print(f"No results{which} in {arguments.results_dir / profile}, {remedy}", file=sys.stderr)
+    others = [name for name in registry.profiles if any((arguments.results_dir / name).glob("*.json"))]
+    if others and profile not in others:
+        print(f"There are results of: {', '.join(f'--profile {name}' for name in others)}", file=sys.stderr)
+
+
+def _of_some(names: Sequence[str]) -> str:
+    """In a file's name, the tables that its content is made from, where these are not all: what is made from others
+    stays.
+    """
+    return "" if "all" in names else f".{'+'.join(names)}"
 
 
 def _methods(registry: Registry, ours: set[str], result: Result, view: ViewRecord) -> str:

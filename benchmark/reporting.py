@@ -47,25 +47,34 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     return {"claims.md": claims_to_markdown(judgements, note)}
 
 
-def advice_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, str]:
-    """Which method to use on each data set, in words."""
+def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -> dict[str, str]:
+    """Which method to use on each data set, in words: the answer, then what else to know, a point each. ``of``: whose
+    advice it is, in the file's name, where it is that of some tables only.
+    """
+    name = f"recommendation{of}.md"
     found = first_advice(builder, tables.values())
     if not found:
-        return {"recommendation.md": f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
-    paragraphs = [f"**{markdown.escape(item.dataset)}.** {markdown.escape(item.text)}" for item in found]
+        return {name: f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
+    paragraphs = []
+    for item in found:
+        answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
+        paragraphs.append(
+            "\n".join([f"**{markdown.escape(item.dataset)}.** {answer}", "", *(f"- {one}" for one in more)])
+        )
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     rule = f"{RULE} {ONE_SEED}" if len(builder.seeds) == 1 else RULE
-    return {"recommendation.md": "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
+    return {name: "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
 
 
-def ranking_in(builder: GridBuilder, tables: Mapping[str, Table]) -> dict[str, str]:
-    """The methods' ranks under every measure, a table for each data set."""
+def ranking_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -> dict[str, str]:
+    """The methods' ranks under every measure, a table for each data set; ``of`` as for the advice."""
+    name = f"ranking{of}.md"
     found = rank_methods(builder, tables.values())
     if not found:
-        return {"ranking.md": f"### Ranks under every measure\n\nNone: {_TOO_FEW_FOR_RANKS}\n"}
+        return {name: f"### Ranks under every measure\n\nNone: {_TOO_FEW_FOR_RANKS}\n"}
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
-    return {"ranking.md": "\n\n".join(text) + "\n"}
+    return {name: "\n\n".join(text) + "\n"}
 
 
 def searches_in(builder: GridBuilder, searches: Mapping[str, Table]) -> dict[str, str]:

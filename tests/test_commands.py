@@ -564,6 +564,10 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
     before = (finished / "tables" / "tiny" / "main.md").read_text()
     call = benchmark_command("report", "--table", "main", "--seeds", "7")
     assert "No results of these seeds" in call.stderr
+    assert call.stdout == ""
+    other = benchmark_command("report", "--profile", "demo")
+    assert "so there is nothing to show or write: python -m benchmark.run --profile demo" in other.stderr
+    assert "There are results of: --profile tiny" in other.stderr
     assert (finished / "tables" / "tiny" / "main.md").read_text() == before
 
 

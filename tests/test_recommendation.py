@@ -101,7 +101,7 @@ def test_numbers_that_are_compared_are_of_the_same_seeds(registry: Registry) -> 
     found = advice(registry, [*bert, scored(registry, "ls", 0.80, 0.15)], seeds=(0, 1))
     assert found[0].sentences[0].startswith("Use LS: ECE 15.00 against 40.00 of BERT (−25.00,")
     assert found[0].sentences[-2:] == (
-        "All this is over what these methods have in common. One seed (0).",
+        "All this is over the seeds that these methods share. One seed (0).",
         "Compared: BERT, TS, LS.",
     )
 

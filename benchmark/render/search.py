@@ -35,17 +35,23 @@ def _choice(choice: Choice) -> str:
     table: str = tabulate(rows, [*head, ""], tablefmt="pipe", disable_numparse=True, colalign=alignment)
     title = markdown.escape(f"{choice.method}, {choice.dataset}")
     seeds = seeds_in_words(choice.seeds, "Means over")
+    if not any(one.cells[0].values and not one.declared for one in choice.tried) and not _all_failed(choice):
+        return f"**{title}.** Not searched yet: no candidate other than the profile's own settings has a result."
     return f"**{title}.** {markdown.escape(f'{_verdict(choice)} {seeds}'.rstrip())}\n\n{table}"
 
 
 def _verdict(choice: Choice) -> str:
     chosen = next((one for one in choice.tried if one.chosen), None)
     if chosen is None:
-        if all(one.failed for one in choice.tried):
+        if _all_failed(choice):
             return "Nothing to choose: the training of every candidate failed."
         done = sum(bool(one.cells[0].values) for one in choice.tried)
         return f"Nothing chosen yet: {done} of {len(choice.tried)} candidates have results; all must, with one seed."
     return " ".join([_outcome(choice, chosen), *_cautions(choice, chosen)])
+
+
+def _all_failed(choice: Choice) -> bool:
+    return all(one.failed for one in choice.tried)
 
 
 def _outcome(choice: Choice, chosen: Tried) -> str:
