@@ -1,6 +1,7 @@
 """Carrying out a plan: scoring stored logits again, training on the devices of a backend."""
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ import joblib
 from rich.console import Console
 
 from benchmark import own_code
+from benchmark.environment import cpu_name, describe_environment
 from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
-from benchmark.jobs import Job, WorkerSetup
+from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import Backend, Display, Outcome, Pool, Slot, Update, run_labels
 from benchmark.scoring import score_all
-from benchmark.store import Outline, Result, ResultFolder, claim
+from benchmark.specs import identity
+from benchmark.store import SCHEMA_VERSION, Failure, Outline, Result, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def train(
     chosen = {planned.run_id: works[planned.run_id] for planned in to_train}
     labels = run_labels((planned.run, planned.methods, planned.settings) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(placed.slots)) as display:
-        heard = _all_of(display.update, *listeners)
+        heard = _all_of(display.update, lambda update: record_death(folder, placed.slots, update), *listeners)
         pool = Pool(len(placed.slots), placed.backend.workers(placed.slots, setup, folder), heard, display.retired)
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
@@ -112,6 +115,28 @@ def in_order(to_train: Sequence[PlannedRun], works: Mapping[str, Work], estimato
     ahead = [first[inputs] for inputs in sorted(first, key=lambda inputs: -total[inputs])]
     taken = {planned.run_id for planned in ahead}
     return [*ahead, *(planned for planned in longest_first if planned.run_id not in taken)]
+
+
+def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) -> None:
+    """Write down why a run failed where its workers died over it without a word (killed for their memory, say)."""
+    run, ended = update.job.run, update.event
+    if not isinstance(ended, JobEnded) or ended.outcome != "failed":
+        return
+    slot = slots[update.slot]
+    device = slot.device.name if slot.device.kind == "cuda" else cpu_name()
+    with claim(folder.claims, run) as ours:
+        if not ours or folder.path(run).exists():
+            return
+        failure = Result(
+            schema_version=SCHEMA_VERSION,
+            run_id=identity(run),
+            status="failed",
+            run=run,
+            environment=describe_environment(device, None, slot.threads),
+            failure=Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None),
+        )
+        with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
+            folder.save(failure)
 
 
 def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:

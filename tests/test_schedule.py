@@ -10,12 +10,13 @@ from rich.console import Console
 
 from benchmark.durations import duration
 from benchmark.estimates import Estimator, Work, work_of
-from benchmark.execution import in_order
+from benchmark.execution import in_order, record_death
 from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
 from benchmark.specs import identity
+from benchmark.store import ResultFolder
 from tests.results import made_result, tiny_inputs
 
 LISTING = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-aaaa)
@@ -244,6 +245,23 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
     assert lines[-1].endswith("[nothing left]")
     assert half > 0
     assert (display.outcome.succeeded, display.outcome.already_done, len(display.outcome.failed)) == (1, 1, 1)
+
+
+def test_why_workers_died_over_a_run_is_written_down(registry: Registry, tmp_path: Path) -> None:
+    folder, slots = ResultFolder(tmp_path, "tiny"), make_slots([Device("cpu", "CPU, 1 core")], 1, 1)
+    job = Job(run=resolve_run(registry, "tiny", Subject("tnews", "base", "bert"), 0, tiny_inputs()), views=(),
+              dataset=registry.datasets["tiny_tnews"], encoder=registry.encoders["tiny_base"], redo=False)  # fmt: skip
+    killed = "the worker was killed by signal SIGKILL"
+    for outcome in ("died", "failed"):  # the last of three deaths is the failure
+        assert folder.read(job.run) is None
+        ended = JobEnded(outcome=outcome, seconds=1.0, reason=killed, log=str(tmp_path / "worker_0.log"))
+        record_death(folder, slots, Update(job, 0, ended))
+    failure = folder.read(job.run).failure
+    assert (failure.kind, failure.reason, failure.log) == ("died", killed, "worker_0.log")
+    good = made_result(registry, Subject("tnews", "base", "ls"))
+    folder.save(good)
+    record_death(folder, slots, Update(job.model_copy(update={"run": good.run}), 0, ended))
+    assert folder.read(good.run) == good
 
 
 def test_a_terminal_shows_what_is_at_work_and_what_is_left(registry: Registry) -> None:
