@@ -27,12 +27,14 @@ from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, methods_of, select_tables
-from benchmark.render import to_csv
+from benchmark.render import labels_to_csv, to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
 from benchmark.store import Result, ResultFolder, ViewRecord
 from benchmark.tables import GridBuilder, agreed_inputs, of_tables, seeds_at_hand
+
+_NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,7 +46,8 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         choices=("markdown", "latex", "csv", "html"),
         default="markdown",
-        help="csv: all scores, a row each; html: one page with tables, the paper's numbers and reliability diagrams",
+        help="csv: all scores, a row each, and those of each label; html: one page with tables, the paper's numbers "
+        "and reliability diagrams",
     )
     parser.add_argument(
         "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
@@ -86,7 +89,8 @@ def _command(arguments: argparse.Namespace) -> int:
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
-        texts = {"scores.csv": to_csv(shown, partial(_methods, registry, {result.run_id for result in ours}))}
+        methods = partial(_methods, registry, {result.run_id for result in ours})
+        texts = {"scores.csv": to_csv(shown, methods), "scores_by_label.csv": labels_to_csv(shown, methods)}
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
@@ -102,7 +106,7 @@ def _command(arguments: argparse.Namespace) -> int:
         else:
             texts = tables_in(grids, arguments.format, arguments.compare)
     if arguments.format != "html":
-        print("\n".join(text for name, text in texts.items() if name != "tables.tex"))
+        print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
     folder = arguments.tables_dir / profile_name
     _say([write(folder / name, text) for name, text in texts.items()])
     if arguments.figures:

@@ -133,6 +133,14 @@ def test_all_scores_come_as_one_long_table(finished: Path, benchmark_command: Co
     assert row["value"] == view["scores"]["ece"]
     assert row["temperature"] == view["temperature"]
     assert (finished / "tables" / "tiny" / "scores.csv").is_file()
+    by_label = pd.read_csv(finished / "tables" / "tiny" / "scores_by_label.csv")
+    labels = by_label[
+        (by_label.run_id == row.run_id) & (by_label.split == "test") & (by_label.calibrator == "temperature")
+    ]
+    assert labels.ece.sum() == pytest.approx(row["value"])
+    assert set(labels.columns) >= {"label", "training_rows", "rows", "precision", "recall", "f1"}
+    assert labels.label.is_unique
+    assert labels.rows.sum() > 0
 
 
 def test_report_is_quick_and_says_where_it_wrote(finished: Path, benchmark_command: Command) -> None:

@@ -1,4 +1,4 @@
-"""All scores of all results as one long table, for people's own analyses."""
+"""All scores of all results as two long tables, over all labels and label by label, for people's own analyses."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 from benchmark.specs import term_name
 from benchmark.store import Result, ViewRecord
 
-_COLUMNS = [
+_BEFORE = [
     "methods",
     "dataset",
     "corruption",
@@ -22,10 +22,8 @@ _COLUMNS = [
     "calibrator",
     "temperature",
     "ece_bins",
-    "score",
-    "value",
-    "run_id",
 ]
+_PER_LABEL = ["precision", "recall", "f1", "ece"]
 
 
 Methods = Callable[[Result, ViewRecord], str]
@@ -35,12 +33,38 @@ def to_csv(results: Iterable[Result], methods: Methods) -> str:
     """CSV with a row for each result, view and score: fractions at full precision, as stored. ``methods`` names those
     that a view of a result belongs to, "" for none.
     """
+    rows = (
+        about | {"score": score, "value": value}
+        for _, view, about in _views(results, methods)
+        for score, value in view.scores.items()
+    )
+    return _csv(rows, [*_BEFORE, "score", "value", "run_id"])
+
+
+def labels_to_csv(results: Iterable[Result], methods: Methods) -> str:
+    """CSV with a row for each result, view and label: its rows (clean training rows, rows of the split) and its scores,
+    fractions at full precision, as stored; ``methods`` as for ``to_csv``.
+    """
+    rows = (
+        about
+        | {"label": name, "training_rows": count, "rows": view.per_label.support[label]}
+        | {score: getattr(view.per_label, score)[label] for score in _PER_LABEL}
+        for result, view, about in _views(results, methods)
+        if result.data is not None
+        for label, (name, count) in enumerate(zip(result.data.label_names, result.data.train_label_counts, strict=True))
+    )
+    before = [column for column in _BEFORE if column != "loss_settings"]  # long, and by run_id in the other table
+    return _csv(rows, [*before, "label", "training_rows", "rows", *_PER_LABEL, "run_id"])
+
+
+def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:
     import pandas as pd
 
-    return str(pd.DataFrame(_rows(results, methods), columns=_COLUMNS).to_csv(index=False, lineterminator="\n"))
+    return str(pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n"))
 
 
-def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any]]:
+def _views(results: Iterable[Result], methods: Methods) -> Iterator[tuple[Result, ViewRecord, dict[str, Any]]]:
+    """Every view of every result, and the values of the columns before its scores."""
     for result in results:
         run = result.run
         about_run = {
@@ -63,5 +87,4 @@ def _rows(results: Iterable[Result], methods: Methods) -> Iterator[dict[str, Any
                 "temperature": view.temperature,
                 "ece_bins": view.view.ece_bins,
             }
-            for score, value in view.scores.items():
-                yield about_run | about_view | {"score": score, "value": value}
+            yield result, view, about_run | about_view
