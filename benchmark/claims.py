@@ -74,7 +74,8 @@ def counted(judgements: Iterable[Judgement]) -> dict[Verdict, int]:
 def size_rule(tolerance: Tolerance) -> str:
     """When a size counts as the paper's, in words."""
     share = f"{100 * tolerance.share:g} % of the paper's"
-    return f"ours is off by at most {share} or by {tolerance.points:g} points, or the paper's lies in our interval"
+    points = f"{tolerance.points:g} point{'' if tolerance.points == 1 else 's'}"
+    return f"ours is off by at most {share} or by {points}, or the paper's lies in our interval"
 
 
 def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgement:

@@ -97,11 +97,13 @@ def _command(arguments: argparse.Namespace) -> int:
     slots = backend.slots(arguments.jobs_per_device, len(to_train))
     estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
     estimator.learn(asked.outlines, works)
-    console.print(headline(registry, profile_name, why, _time(to_train, works, estimator, slots)))
+    time = _time(to_train, works, estimator, slots) if to_train else ""
+    what = f"{len(to_train)} training{'' if len(to_train) == 1 else 's'}, {time}" if to_train else "nothing to train"
+    console.print(headline(registry, profile_name, why, what))
     for problem in asked.unusable:
         console.print(f"{problem.path}: not counted, because {problem.reason}")
     if arguments.dry_run:
-        _print_plan(console, asked.plan, works, estimator, asked.found.missing)
+        _print_plan(console, asked, works, estimator, time)
         return DONE
     if missing := _missing(to_train, asked.found.missing):
         remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
@@ -241,22 +243,13 @@ def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:
 
 
 def _time(to_train: list[PlannedRun], works: dict[str, Work], estimator: Estimator, slots: Sequence[Slot]) -> str:
-    if not to_train:
-        return "nothing to train"
     seconds = sum(estimator.seconds(works[planned.run_id]) for planned in to_train) / len(slots)
     basis = "as measured here" if estimator.measured else "a rough guess"
-    time = duration(seconds + estimator.start_seconds)
-    plural = "" if len(to_train) == 1 else "s"
-    return f"{len(to_train)} training{plural}, about {time} on {_names(slots)} ({basis})"
+    return f"about {duration(seconds + estimator.start_seconds)} on {_names(slots)} ({basis})"
 
 
-def _print_plan(
-    console: Console,
-    plan: list[PlannedRun],
-    works: dict[str, Work],
-    estimator: Estimator,
-    missing: dict[str, str],
-) -> None:
+def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimator: Estimator, time: str) -> None:
+    plan = asked.plan
     labels = run_labels((planned.run, planned.methods, planned.settings) for planned in plan)
     rows = [
         (
@@ -269,10 +262,12 @@ def _print_plan(
         for planned in plan
     ]
     console.print(tabulate(rows, headers=("run", "action", "why", "time", "tables"), tablefmt="plain"))
-    for sentence in missing.values():
+    for sentence in asked.found.missing.values():
         console.print(f"missing: {sentence}")
-    planned_count = sum(planned.action == "train" for planned in plan)
-    console.print(f"{planned_count} trainings planned, {len(plan) - planned_count} already done")
+    if _missing(asked.to_train, asked.found.missing):
+        console.print(f"not ready to start: python -m benchmark.prepare --profile {asked.profile_name} comes first")
+    count = f"{len(asked.to_train)} trainings planned, {len(plan) - len(asked.to_train)} already done"
+    console.print(f"{count}; {time}" if asked.to_train else count)
 
 
 def _print_end(console: Console, asked: _Asked, outcome: Outcome) -> int:

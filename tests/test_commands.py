@@ -177,7 +177,7 @@ def test_dry_run_says_what_why_and_how_many(finished: Path, benchmark_command: C
         (finished / "results" / "tiny" / name).unlink()
     call = benchmark_command("run", "--table", "noise", "--dry-run")
     assert call.returncode == 0
-    assert call.stdout.splitlines()[-1] == "5 trainings planned, 15 already done"
+    assert call.stdout.splitlines()[-1].startswith("5 trainings planned, 15 already done; about ")
     assert sum("no result yet" in line for line in call.stdout.splitlines()) == 5
     assert len(results_in(finished)) == 46
 
@@ -197,9 +197,13 @@ def test_the_papers_plan_needs_no_data_at_hand() -> None:
     ]
     environment = {"BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": ""}
     call = run_module(*arguments, env=environment)
-    assert call.stdout.splitlines()[-1] == "51 trainings planned, 0 already done", call.stderr
+    assert call.stdout.splitlines()[-1].startswith("51 trainings planned, 0 already done; about "), call.stderr
     arguments[arguments.index("all")] = "noise"
-    assert run_module(*arguments, env=environment).stdout.splitlines()[-1] == "20 trainings planned, 0 already done"
+    assert (
+        run_module(*arguments, env=environment)
+        .stdout.splitlines()[-1]
+        .startswith("20 trainings planned, 0 already done; about ")
+    )
 
 
 def test_another_bin_count_scores_again_without_training(finished: Path, experiments: Path, cache_dir: Path) -> None:
