@@ -77,7 +77,7 @@ def select_searches(
     Raises UserError for an unknown search, one that is not meant for the profile, and where nothing is left of one.
     """
     profile = registry.profile(profile_name)
-    require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
+    require_known(datasets, profile.datasets, f"data set of profile {profile_name} called")
     require_known(methods, registry.methods.methods, "method")
     found, without = {}, []
     for name in dict.fromkeys(names):

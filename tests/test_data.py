@@ -357,8 +357,19 @@ def test_checks_count_what_they_say(tmp_path: Path) -> None:
     assert report.rows == {"train": 6, "validation": 1, "test": 3}
     assert report.repeated_in_split == {"train": 2, "validation": 0, "test": 0}
     assert report.test_texts_in_training == 2
-    assert report.conflicting_texts == 1
+    assert report.conflicting_texts == ("two",)
     assert report.empty_texts == 1
-    assert report.labels_without_test_rows == 1
-    assert report.labels_without_training_rows == 0
+    assert report.labels_without_test_rows == ("b",)
+    assert report.labels_without_training_rows == ()
+    assert 'texts with more than one label: 1 ("two")' in report.remarks()
+    assert 'labels without a test row (they score 0 in every macro average): 1 ("b")' in report.remarks()
     assert (report.rarest_label_rows, report.commonest_label_rows) == (3, 3)
+
+
+def test_remarks_name_the_first_of_what_they_count(tmp_path: Path) -> None:
+    labels = ["Card", "card", "c ard", "CARD", "other"]
+    write(tmp_path, "train.csv", "text,intent\n" + "".join(f"text {n},{label}\n" for n, label in enumerate(labels * 3)))
+    write(tmp_path, "test.csv", "text,intent\nnew,card\n")
+    report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
+    alike = "labels that differ from another only by blanks or capitals: 4"
+    assert any(remark.startswith(f'{alike} ("CARD", "Card", "c ard", ...)') for remark in report.remarks())

@@ -217,13 +217,23 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
         (["nosie"], None, None, 'there is no table "nosie"; did you mean "noise"?'),
         (["main"], ["tnew"], None, 'did you mean "tnews"?'),
         (["main"], None, ["hsrau"], 'did you mean "hs_rau"?'),
-        (["noise"], ["hwu64"], None, "has nothing of what was asked for"),
-        (["noise"], None, ["ts"], "has nothing of what was asked for"),
+        (["main"], None, ["HS-RAU"], 'did you mean "hs_rau"?'),
+        (["main"], ["BANKING-77"], None, 'did you mean "banking77"?'),
+        (["noise"], ["hwu64"], None, "has nothing of what was asked for in noise."),
+        (["noise"], None, ["ts"], "No row of them has ts; --table main low_frequency "),
+        (["all"], None, ["focal"], "No row of them has focal; --table more_methods has."),
     ],
 )
 def test_unknown_selections_lead_to_known_ones(names, datasets, methods, sentence) -> None:
     with pytest.raises(UserError, match=re.escape(sentence)):
         select_tables(load_registry(), "paper", names, datasets, methods)
+
+
+def test_a_table_that_a_profile_has_nothing_of_leads_to_those_that_have() -> None:
+    with pytest.raises(
+        UserError, match=r"small has nothing of what was asked for in noise\. Profiles that have it: paper,"
+    ):
+        select_tables(load_registry(), "small", ["noise"])
 
 
 def test_an_unknown_profile_leads_to_a_known_one() -> None:

@@ -1,5 +1,6 @@
-"""What a person should know of a data set before trusting numbers made from it: counts; data are never changed."""
+"""What a person should know of a data set before trusting numbers made from it; data are never changed."""
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -10,42 +11,46 @@ from benchmark.splits import SPLITS
 
 _FEW_TEST_ROWS = 200
 _FEW_VALIDATION_ROWS = 10  # a label
+_EXAMPLES = 3
+_LONGEST_EXAMPLE = 40
 
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """Counts over a corpus; texts are compared as they are, to the letter."""
+    """What was found in a corpus: counts, or the labels and texts themselves; texts are compared as they are, to the
+    letter.
+    """
 
     rows: dict[str, int]
     labels: int
-    labels_without_training_rows: int
-    labels_without_validation_rows: int
-    labels_without_test_rows: int
+    labels_without_training_rows: tuple[str, ...]
+    labels_without_validation_rows: tuple[str, ...]
+    labels_without_test_rows: tuple[str, ...]
     rarest_label_rows: int
     commonest_label_rows: int
-    labels_nearly_alike: int
+    labels_nearly_alike: tuple[str, ...]  # each differs from another one only by blanks or capitals
     empty_texts: int
     repeated_in_split: dict[str, int]  # rows whose text stands earlier in the same split
     test_texts_in_training: int  # test rows whose text is a training or validation text, too
-    conflicting_texts: int  # different texts that bear more than one label, over all splits
+    conflicting_texts: tuple[str, ...]  # those that bear more than one label, over all splits
     fingerprint: str
 
     def remarks(self) -> list[str]:
         """What there is to know before numbers made from it are trusted, a line each; nothing where all is in order."""
         repeated = ", ".join(f"{count} in {split}" for split, count in self.repeated_in_split.items() if count)
-        counts = {
+        what = {
             "texts that stand more than once": repeated,
-            "test texts that are training or validation texts, too": self.test_texts_in_training,
-            "texts with more than one label": self.conflicting_texts,
-            "empty texts": self.empty_texts,
-            "labels without a training row": self.labels_without_training_rows,
-            "labels without a validation row (calibrators of single labels know nothing of them)": (
+            "test texts that are training or validation texts, too": str(self.test_texts_in_training or ""),
+            "texts with more than one label": _counted(self.conflicting_texts),
+            "empty texts": str(self.empty_texts or ""),
+            "labels without a training row": _counted(self.labels_without_training_rows),
+            "labels without a validation row (calibrators of single labels know nothing of them)": _counted(
                 self.labels_without_validation_rows
             ),
-            "labels without a test row (they score 0 in every macro average)": self.labels_without_test_rows,
-            "labels that differ from another only by blanks or capitals": self.labels_nearly_alike,
+            "labels without a test row (they score 0 in every macro average)": _counted(self.labels_without_test_rows),
+            "labels that differ from another only by blanks or capitals": _counted(self.labels_nearly_alike),
         }
-        found = [f"{what}: {count}" for what, count in counts.items() if count]
+        found = [f"{name}: {value}" for name, value in what.items() if value]
         if self.rows["test"] < _FEW_TEST_ROWS:
             found.append(f"only {self.rows['test']} test rows: few differences between methods will rise above noise")
         if self.rows["validation"] < _FEW_VALIDATION_ROWS * self.labels:
@@ -62,25 +67,42 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         rows = corpus.split(split)
         for text, label in zip(rows.texts, rows.labels.tolist(), strict=True):
             labels_of[text].add(label)
-    training, validation, test = (
-        np.bincount(corpus.split(split).labels, minlength=corpus.n_labels).tolist() for split in SPLITS
-    )
+    counts = {split: np.bincount(corpus.split(split).labels, minlength=corpus.n_labels).tolist() for split in SPLITS}
+    without = {
+        split: tuple(name for name, count in zip(corpus.label_names, found, strict=True) if not count)
+        for split, found in counts.items()
+    }
     seen_before = set(corpus.train.texts) | set(corpus.validation.texts)
     return CorpusReport(
         rows={split: len(corpus.split(split)) for split in SPLITS},
         labels=corpus.n_labels,
-        labels_without_training_rows=training.count(0),
-        labels_without_validation_rows=validation.count(0),
-        labels_without_test_rows=test.count(0),
-        rarest_label_rows=min(training),
-        commonest_label_rows=max(training),
-        labels_nearly_alike=corpus.n_labels - len({"".join(name.split()).casefold() for name in corpus.label_names}),
+        labels_without_training_rows=without["train"],
+        labels_without_validation_rows=without["validation"],
+        labels_without_test_rows=without["test"],
+        rarest_label_rows=min(counts["train"]),
+        commonest_label_rows=max(counts["train"]),
+        labels_nearly_alike=_nearly_alike(corpus.label_names),
         empty_texts=sum(not text.strip() for split in SPLITS for text in corpus.split(split).texts),
         repeated_in_split={split: _repeated(corpus.split(split).texts) for split in SPLITS},
         test_texts_in_training=sum(text in seen_before for text in corpus.test.texts),
-        conflicting_texts=sum(len(labels) > 1 for labels in labels_of.values()),
+        conflicting_texts=tuple(text for text, labels in labels_of.items() if len(labels) > 1),
         fingerprint=corpus.fingerprint,
     )
+
+
+def _nearly_alike(names: tuple[str, ...]) -> tuple[str, ...]:
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        alike["".join(name.split()).casefold()].append(name)
+    return tuple(name for group in alike.values() if len(group) > 1 for name in group)
+
+
+def _counted(names: tuple[str, ...]) -> str:
+    """How many, and the first of them; nothing for none."""
+    if not names:
+        return ""
+    shown = [json.dumps(name[:_LONGEST_EXAMPLE], ensure_ascii=False) for name in names[:_EXAMPLES]]
+    return f"{len(names)} ({', '.join([*shown, *(['...'] if len(names) > _EXAMPLES else [])])})"
 
 
 def _repeated(texts: tuple[str, ...]) -> int:

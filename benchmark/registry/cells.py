@@ -105,17 +105,33 @@ def select_tables(
     Raises UserError for an unknown table, data set or method, with the nearest known name, and where nothing is left.
     """
     profile = registry.profile(profile_name)
-    require_known(datasets, profile.datasets, f"data set in profile {profile_name}")
+    require_known(datasets, profile.datasets, f"data set of profile {profile_name} called")
     require_known(methods, registry.methods.methods, "method")
     require_known(names, [*registry.tables, "all"], "table")
     tables = narrowed(registry, profile_name, names, datasets, methods)
     if not tables:
-        names = _whole(registry, names)
-        rows = {row.method for name in names for group in registry.tables[name].rows for row in group}
-        absent = [method for method in methods or () if method not in rows]
-        why = f" No row of them has {', '.join(absent)}; a table of your own can." if absent else ""
-        raise UserError(f"Profile {profile_name} has nothing of what was asked for in {', '.join(names)}.{why}")
+        whole = _whole(registry, names)
+        nothing = f"Profile {profile_name} has nothing of what was asked for in {', '.join(whole)}."
+        raise UserError(f"{nothing} {_where_else(registry, profile_name, whole, datasets, methods)}".rstrip())
     return tables
+
+
+def _where_else(
+    registry: Registry, profile_name: str, names: list[str], datasets: list[str] | None, methods: list[str] | None
+) -> str:
+    """Which other tables have the methods that those of these names lack, which other profiles have the tables."""
+    by_table = {name: {row.method for group in table.rows for row in group} for name, table in registry.tables.items()}
+    absent = [method for method in methods or () if not any(method in by_table[name] for name in names)]
+    if absent:
+        having = [name for name, rows in by_table.items() if rows.intersection(absent)]
+        where = f"--table {' '.join(having)} has" if having else "a table of your own can"
+        return f"No row of them has {', '.join(absent)}; {where}."
+    others = [
+        name
+        for name in registry.profiles
+        if name != profile_name and narrowed(registry, name, names, datasets, methods)
+    ]
+    return f"Profiles that have it: {', '.join(others)}." if others else ""
 
 
 def narrowed(
