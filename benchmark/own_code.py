@@ -24,8 +24,9 @@ def look_in(folder: Path) -> None:
 def source_hash(name: str, folder: Path) -> str:
     """The SHA-256 of the file of ``module:function``, which is not run.
 
-    Raises UserError where there is no such module in ``folder`` or among the installed ones, its file is not Python, or
-    it defines no such function or class at its top.
+    Raises UserError where there is no such module in ``folder`` or among the installed ones, its file is not Python, it
+    defines no such function or class at its top, or imports another file of the folder, whose changes the hash would
+    not see.
     """
     module, _, function = name.partition(":")
     path = _find(module, [folder])
@@ -37,10 +38,28 @@ def source_hash(name: str, folder: Path) -> str:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
+    if path.parent == folder.resolve():
+        _stands_alone(path, tree)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     if function not in defined:
         raise UserError(f'{path} defines no "{function}"; {nearest(function, defined)}')
     return hashlib.sha256(content).hexdigest()
+
+
+def _stands_alone(path: Path, tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported = [node.module or ""] if node.level == 0 else [path.stem]
+        else:
+            continue
+        for module in imported:
+            if (path.parent / f"{module.partition('.')[0]}.py").is_file():
+                raise UserError(
+                    f"{path}:{node.lineno}: a file of own functions is read by itself and cannot import one beside it; "
+                    "put what it needs into it, or into an installed package."
+                )
 
 
 def load(name: str, sha256: str | None) -> Callable[..., Any]:

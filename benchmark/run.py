@@ -192,7 +192,11 @@ def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
 
 def _report(console: Console, asked: _Asked, folder: Path) -> None:
     """What a comparison on the user's own data ends with."""
-    made = Finished.of(asked.folder.read_all()[0])
+    results = asked.folder.read_all()[0]
+    if not any(result.status == "success" for result in results):
+        console.print("\nno tables and no recommendation: no run has succeeded")
+        return
+    made = Finished.of(results)
     builder = GridBuilder(asked.registry, asked.profile_name, made, asked.found.inputs, asked.seeds)
     texts = write_all(builder, asked.tables, folder)
     for name, text in texts.items():

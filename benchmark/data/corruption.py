@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 def corrupt_labels(labels: ArrayLike, rate: float, n_labels: int, seed: int) -> NDArray[np.int64]:
     """A copy of ``labels`` (N,) in which exactly round(rate * N) rows bear another label, drawn uniformly.
 
-    Depends on the number of rows, the rate and the seed only. Levels nest: the rows changed at 5 % are changed at 10
-    % too, to the same labels. No row is changed to its own label. Source: the paper, section "Effectiveness on Noisy
-    Data".
+    Which rows change depends on their number, the rate and the seed only; to what, on their labels, too. Levels nest:
+    the rows changed at 5 % are changed at 10 % too, to the same labels. No row is changed to its own label. Source: the
+    paper, section "Effectiveness on Noisy Data".
 
     Raises ValueError for a rate outside [0, 1] or, at a rate above 0, fewer than two labels.
     """
