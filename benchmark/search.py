@@ -128,8 +128,8 @@ def choices(
     """What a search found: a choice for each method and data set, by the mean of its measure over those of ``seeds``
     that every candidate has been trained with; where there is none, nothing is chosen and all of ``seeds`` are shown.
 
-    A candidate whose training failed with any of ``seeds`` cannot be chosen, and its other seeds do not count. Of equal
-    ones the declared one is chosen, else the first.
+    A candidate whose training failed with any of ``seeds`` cannot be chosen, and its other seeds do not count. Of those
+    equal as printed the declared one is chosen, else the first.
     """
     search = registry.search(name)
     options = candidates(registry, profile_name, search)
@@ -200,7 +200,7 @@ def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list
     sign = -1.0 if registry.metrics[search.choose_by].better == "higher" else 1.0
     best = min(
         (one for one in tried if not one.failed),
-        key=lambda one: (sign * fmean(one.cells[by].values), not one.declared),
+        key=lambda one: (sign * round(one.cells[by].known, one.cells[by].decimals), not one.declared),
     )
     return [replace(one, chosen=one is best) for one in tried]
 

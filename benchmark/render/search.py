@@ -56,8 +56,9 @@ def _all_failed(choice: Choice) -> bool:
 
 def _outcome(choice: Choice, chosen: Tried) -> str:
     by = choice.metrics.index(choice.choose_by)
-    equal = sum(one.cells[by].values == chosen.cells[by].values for one in choice.tried) - 1
-    others = f" (and {equal} equal to it)" if equal else ""
+    printed = ours_text(chosen.cells[by])
+    alike = [one for one in choice.tried if one is not chosen and ours_text(one.cells[by]) == printed]
+    others = f" (equal as printed: {', or '.join(in_words(choice.axes, one.values) for one in alike)})" if alike else ""
     named = f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}{others}"
     if chosen.declared:
         return f"{named}, which is what the profile has."
