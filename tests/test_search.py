@@ -143,7 +143,9 @@ def test_lower_is_better_where_the_metric_says_so_and_the_earlier_of_equals_is_c
 
 def test_of_equals_the_declared_one_is_chosen_and_said(searching: Registry) -> None:
     found = candidates(searching, "tiny", RATES)
-    choice = choose(searching, [result(one, f1=value) for one, value in zip(found, (0.70004, 0.6, 0.7, 0.7), strict=True)])
+    choice = choose(
+        searching, [result(one, f1=value) for one, value in zip(found, (0.70004, 0.6, 0.7, 0.7), strict=True)]
+    )
     assert [one.chosen for one in choice.tried] == [False, False, False, True]
     text = search_to_markdown("rates", "About.", [choice])
     alike = "equal as printed: rate 0.001; epochs 2, or rate 0.003; epochs 2"
