@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import torch
 
@@ -34,7 +35,7 @@ from benchmark.store import (
     claim,
 )
 from benchmark.training.loop import Trained, TrainingData, train
-from benchmark.training.objective import Diverged
+from benchmark.training.objective import Diverged, Epoch
 from benchmark.workbench import Workbench, encoder_record
 
 OUT_OF_MEMORY = "out of memory"
@@ -94,8 +95,8 @@ class Worker:
             data,
             loaded.reset(),
             self.device,
-            on_epoch=lambda done, seconds, recorded: self.send(
-                EpochDone(done=done, of=n_epochs, seconds=seconds, means=_means(recorded))
+            on_epoch=lambda done, seconds, epoch: self.send(
+                EpochDone(done=done, of=n_epochs, seconds=seconds, means=_means(epoch))
             ),
             pieces=job.pieces,
             mc_dropout={view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)},
@@ -149,8 +150,8 @@ def _logits(trained: Trained, data: TrainingData) -> Logits:
     return Logits(trained.validation_logits, validation, trained.test_logits, test, trained.mc_dropout)
 
 
-def _means(recorded: dict[str, Any]) -> EpochMeans:
-    return EpochMeans(**{name: recorded[name] for name in EpochMeans.model_fields})
+def _means(epoch: Epoch) -> EpochMeans:
+    return EpochMeans(loss=epoch.loss, terms=tuple(epoch.terms), entropy=epoch.entropy, accuracy=epoch.accuracy)
 
 
 def _training_record(trained: Trained, device: torch.device, pieces: int) -> TrainingRecord:
@@ -164,7 +165,7 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
         pieces=pieces,
         peak_host_bytes=_peak_host_bytes(),
         peak_device_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
-        epochs=[EpochRecord(**epoch) for epoch in trained.epochs],
+        epochs=[EpochRecord(**asdict(epoch)) for epoch in trained.epochs],
     )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, copied, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
-from benchmark.training.objective import Objective
+from benchmark.training.objective import Epoch, Objective
 
 _EVALUATION_BATCH = 1024
 
@@ -45,7 +45,7 @@ class Trained:
     validation_logits: NDArray[np.float32]
     test_logits: NDArray[np.float32]
     mc_dropout: dict[int, NDArray[np.float32]] = field(default_factory=dict)
-    epochs: list[dict[str, Any]] = field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list)
     precision: str = "float32"
     train_seconds: float = 0.0
     evaluation_seconds: float = 0.0
@@ -53,7 +53,7 @@ class Trained:
     steps: int = 0
 
 
-EpochListener = Callable[[int, float, dict[str, Any]], None]
+EpochListener = Callable[[int, float, Epoch], None]
 Autocast = Callable[[], AbstractContextManager[Any]]
 
 
@@ -107,7 +107,7 @@ def train(
             optimiser.zero_grad(set_to_none=True)
             objective.after_step(logits, labels, step)
             result.steps += 1
-        result.epochs.append(_epoch_entry(objective))
+        result.epochs.append(objective.after_epoch())
         on_epoch(epoch + 1, time.monotonic() - started, result.epochs[-1])
     result.train_seconds = time.monotonic() - started
     result.train_tokens = int(data.train.texts.lengths.sum()) * settings.epochs
@@ -275,14 +275,3 @@ def _set_random_state(device: torch.device, state: Tensor) -> None:
         torch.cuda.set_rng_state(state, device)
     else:
         torch.set_rng_state(state)
-
-
-def _epoch_entry(objective: Objective) -> dict[str, Any]:
-    record = objective.after_epoch()
-    return {
-        "loss": record.loss,
-        "terms": list(record.terms),
-        "entropy": record.entropy,
-        "accuracy": record.accuracy,
-        "joined": record.events,
-    }

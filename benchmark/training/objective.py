@@ -2,7 +2,7 @@
 epoch.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,14 +26,16 @@ class EpochSums:
 
 
 @dataclass(frozen=True)
-class EpochRecord:
-    """Means over the training samples of one epoch, dropout on. ``terms`` holds None for a term that had not joined."""
+class Epoch:
+    """Means over the training samples of one epoch, dropout on. ``terms`` holds None for a term that had not joined;
+    ``joined``: what each term that joined after it says of itself.
+    """
 
     loss: float
-    terms: tuple[float | None, ...]
+    terms: list[float | None]
     entropy: float
     accuracy: float
-    events: dict[str, dict[str, Any]] = field(default_factory=dict)
+    joined: dict[str, dict[str, Any]]
 
 
 class Diverged(Exception):
@@ -77,7 +79,7 @@ class Objective:
         for term in self.terms:
             term.after_step(logits.detach(), labels, step_in_epoch)
 
-    def after_epoch(self) -> EpochRecord:
+    def after_epoch(self) -> Epoch:
         """Read the epoch's sums (the one wait for the device), let terms join, start anew.
 
         Raises Diverged, in words, where a loss of the epoch was not finite.
@@ -89,20 +91,20 @@ class Objective:
         if not finite:
             raise Diverged(f"the loss was not finite in epoch {self.epochs_done}")
         mean_entropy = entropy / count
-        events: dict[str, dict[str, Any]] = {}
+        joined: dict[str, dict[str, Any]] = {}
         for spec, term in zip(self.specs, self.terms, strict=True):
             if event := term.after_epoch(self.epochs_done, mean_entropy):
-                events[term_name(spec)] = event
-        record = EpochRecord(
+                joined[term_name(spec)] = event
+        epoch = Epoch(
             loss=loss / count,
-            terms=tuple(value / count if on else None for value, on in zip(terms, self.active, strict=True)),
+            terms=[value / count if on else None for value, on in zip(terms, self.active, strict=True)],
             entropy=mean_entropy,
             accuracy=right / count,
-            events=events,
+            joined=joined,
         )
         self.active = [False] * len(self.specs)
         self.sums = self._zeros()
-        return record
+        return epoch
 
     def _add(self, values: Tensor, total: Tensor, logits: Tensor, labels: Tensor) -> None:
         sums, size = self.sums, len(labels)
