@@ -25,7 +25,7 @@ _METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls",
 _IN_EVERY_FIGURE = {"bert", "ts", "ls", "poscal", "avuc", "hs_rau"}  # figures.yaml has these
 _PANELS = 6
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
-_HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+_HUB_ID = re.compile(r"(?P<id>\w[\w.-]*/\w[\w.-]*)(/(?P<config>\w[\w.-]*))?")
 # Then the hash of what follows: a file that was changed since is the user's, and is not written over.
 _WRITTEN = "# Written by `python -m benchmark.run --data`, which writes it anew as long as it is as written"
 # Batches small enough, and epochs enough, that a model has learnt its labels before methods are compared: about the
@@ -62,16 +62,19 @@ class OwnFiles:
 def own_files(
     data: str, validation: str | None, test: str | None, text: str, label: str, delimiter: str | None, cache: Path
 ) -> OwnFiles:
-    """Files by their paths; or, where ``data`` is no file but the id of a data set on the hub (owner/name), its split
-    "train" and the splits that ``validation`` and ``test`` name, fetched into ``cache``.
+    """Files by their paths; or, where ``data`` is no file but the id of a data set on the hub (owner/name, or
+    owner/name/configuration), its split "train" and the splits that ``validation`` and ``test`` name, fetched into
+    ``cache``.
     """
     if text == label:
         raise UserError(f'Text and label cannot both be the column "{text}".')
-    if _HUB_ID.fullmatch(data) and not Path(data).exists() and Path(data).suffix.lower() not in _FORMATS:
+    hub = _HUB_ID.fullmatch(data)
+    if hub and not Path(data).exists() and Path(data).suffix.lower() not in _FORMATS:
         if delimiter is not None:
             raise UserError("--delimiter is for a .csv or .tsv file, not for a data set of the hub; leave it out.")
         splits = {"train": "train", "validation": validation, "test": test}
-        found = fetch_hub_splits(data, {role: split for role, split in splits.items() if split is not None}, cache)
+        wanted = {role: split for role, split in splits.items() if split is not None}
+        found = fetch_hub_splits(hub["id"], wanted, cache, hub["config"])
         return OwnFiles(data, found["train"], found.get("validation"), found.get("test"), text, label)
     paths = [None if path is None else Path(path) for path in (validation, test)]
     if delimiter is not None:
@@ -96,7 +99,7 @@ def write_own_entries(
     Raises UserError, and leaves all as it was, for files that cannot be read, a name that is taken, an encoder or
     method that is not declared, rows that cannot be split or compared on.
     """
-    name = _name(files.title.rpartition("/")[2]) if name is None else name
+    name = _name(files.title.partition("/")[2] or files.title) if name is None else name
     path = experiments / OWN / f"{name}.yaml"
     registry = load_registry(experiments)
     _check_name(registry, name, path)

@@ -25,7 +25,8 @@ def add_own_data_options(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--data",
         metavar="FILE",
-        help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or owner/name, a data set of the hub",
+        help="training rows: .csv, .tsv, .jsonl, .json or .parquet; or a data set of the hub, owner/name or "
+        "owner/name/configuration",
     )
     own.add_argument("--text-column", metavar="NAME", help="column or key of the text (default: text)")
     own.add_argument("--label-column", metavar="NAME", help="of the label (default: label)")

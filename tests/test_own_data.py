@@ -237,12 +237,12 @@ def test_odd_file_names_are_no_hindrance(experiments: Path, tmp_path: Path) -> N
 
 
 def test_a_data_set_of_the_hub_is_fetched_once_and_taken_by_its_splits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
-    def load(name: str, config: None, revision: str, split: str) -> datasets.Dataset:
-        asked.append((name, revision, split))
+    def load(name: str, config: str | None, revision: str, split: str) -> datasets.Dataset:
+        asked.append((name, revision, split) if config is None else (name, config, revision, split))
         content = rows(60 if split == "train" else 12)
         return datasets.Dataset.from_dict({"utterance": [a for a, _ in content], "intent": [b for _, b in content]})
 
@@ -268,6 +268,11 @@ def test_a_data_set_of_the_hub_is_fetched_once_and_taken_by_its_splits(
     assert len(asked) == 2
     with pytest.raises(UserError, match='"owner/other" is not a file here, and the hub has no such data set or cannot'):
         taken("owner/other", cache=tmp_path)
+    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
+    german = taken("owner/help-desk/de", cache=tmp_path)
+    assert asked[2:] == [("owner/help-desk", "de", "5" * 40, split) for split in ("train", "test")]
+    assert german.train != found.train
+    assert write_own_entries(experiments, german, None, SMALL)[0] == "help_desk_de"
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

@@ -43,19 +43,21 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
     return target
 
 
-def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path) -> dict[str, Path]:
-    """Splits of a data set of the hub (role to the hub's name) as Parquet files in a folder of its current revision
-    below ``cache``; what is there already is not fetched again, and without a network the newest one there is taken.
+def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path, config: str | None = None) -> dict[str, Path]:
+    """Splits of a data set of the hub (role to the hub's name), in one of its configurations, as Parquet files in a
+    folder of its current revision below ``cache``; what is there already is not fetched again, and without a network
+    the newest one there is taken.
 
-    Raises UserError where the hub cannot be reached or has no such data set or split.
+    Raises UserError where the hub cannot be reached or has no such data set, configuration or split.
     """
-    folder = _hub_folder(hub_id, cache / "hub" / hub_id.replace("/", "--"))
+    revision = _hub_folder(hub_id, cache / "hub" / hub_id.replace("/", "--"))
+    folder = revision if config is None else revision / config
     paths = {}
     for role, split in splits.items():
         path = folder / f"{split}.parquet"
         if not path.is_file():
             with tempfile.TemporaryDirectory(dir=_made(folder)) as temporary:
-                download = HubDownload(id=hub_id, revision=folder.name, split=split, save_as=path.name)
+                download = HubDownload(id=hub_id, revision=revision.name, config=config, split=split, save_as=path.name)
                 _from_hub(hub_id, download, Path(temporary))
                 (Path(temporary) / path.name).rename(path)
         paths[role] = path
