@@ -36,6 +36,7 @@ _LARGEST_BATCH = 256
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 40
 _WIDE, _RATE_WIDE, _RATE_NARROW = 768, 4e-5, 3e-4  # encoders of that width learn at the paper's rate
 _LONGEST = 512
+_LONGEST_NAME = 50  # figures have it with an ending, and names of entries at most 60 letters
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,11 @@ def own_entries(
 
 
 def _check_name(registry: Registry, name: str, path: Path) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
-        raise UserError(f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first.')
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(name) > _LONGEST_NAME:
+        raise UserError(
+            f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first, at most '
+            f"{_LONGEST_NAME} in all."
+        )
     if path.is_file():
         return
     for kind, entries in (
@@ -231,10 +235,6 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
     ):
         if name in entries:
             raise UserError(f'There is a {kind} "{name}" already; choose another name by --name.')
-
-
-# Figures have it with an ending, and names of entries at most 60 letters.
-_LONGEST_NAME = 50
 
 
 def _name(title: str) -> str:

@@ -324,7 +324,11 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
     ):
         with pytest.raises(UserError, match=sentence):
             write_own_entries(experiments, given, None, SMALL)
-    for name, sentence in (("small", 'There is a profile "small" already'), ("../x", "cannot be a name")):
+    for name, sentence in (
+        ("small", 'There is a profile "small" already'),
+        ("../x", "cannot be a name"),
+        ("n" * 51, "at most 50"),
+    ):
         with pytest.raises(UserError, match=sentence):
             write_own_entries(experiments, files(path), name, SMALL)
     for content, sentence in (
