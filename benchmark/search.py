@@ -141,9 +141,9 @@ def choices(
         found = [{seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds} for run in runs]
         failed = [any(_failed(result) for result in results.values()) for results in found]
         by = registry.metrics[search.choose_by].score
-        scores = [{seed: _scores(result, view, by) for seed, result in results.items()} for results in found]
+        scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
         usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
-        shared = [seed for seed in seeds if usable and all(one[seed] is not None for one in usable)]
+        shared = [seed for seed in seeds if usable and all(by in (one[seed] or {}) for one in usable)]
         is_declared = [recipe_identity(run) == declared for run in runs]
         tried = [
             _tried(registry, search, option, [one[seed] for seed in shared or seeds], fell, same)
@@ -171,10 +171,10 @@ def _failed(result: Result | None) -> bool:
     return result is not None and result.status == "failed"
 
 
-def _scores(result: Result | None, view: ViewSpec, choose_by: str) -> Mapping[str, float] | None:
-    """The scores of a result's validation rows; None where there are none, or not the one that decides."""
+def _scores(result: Result | None, view: ViewSpec) -> Mapping[str, float] | None:
+    """The scores of a result's validation rows; None where there are none."""
     record = None if result is None else result.view(view)
-    return None if record is None or choose_by not in record.scores else record.scores
+    return None if record is None else record.scores
 
 
 def _tried(
@@ -200,7 +200,7 @@ def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list
     sign = -1.0 if registry.metrics[search.choose_by].better == "higher" else 1.0
     best = min(
         (one for one in tried if not one.failed),
-        key=lambda one: (sign * round(one.cells[by].known, one.cells[by].decimals), not one.declared),
+        key=lambda one: (sign * one.cells[by].printed, not one.declared),
     )
     return [replace(one, chosen=one is best) for one in tried]
 

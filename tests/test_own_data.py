@@ -94,8 +94,13 @@ def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> Non
     report = check_corpus(corpus)
     assert report.test_texts_in_training == 0
     assert report.repeated_in_split == {"train": 100, "validation": 0, "test": 0}
-    write_csv(tmp_path / "mine" / "all.csv", content[:300] * 2)  # too few stand once: taken even so, and counted
-    assert check_corpus(load_corpus("mine", stratified(80, 40), [tmp_path])).test_texts_in_training > 0
+    with_a_label_of_repeats = [*content, *[("hi", "greeting"), ("hello", "greeting")] * 30]
+    write_csv(tmp_path / "mine" / "all.csv", with_a_label_of_repeats)  # it gives its share even so, and that is counted
+    corpus = load_corpus("mine", stratified(80, 40), [tmp_path])
+    greeting = corpus.label_names.index("greeting")
+    shares = [(corpus.split(split).labels == greeting).sum() for split in ("train", "validation", "test")]
+    assert shares == [pytest.approx(wanted, abs=1) for wanted in (44, 5, 10)]
+    assert check_corpus(corpus).test_texts_in_training == shares[2]
 
 
 def test_no_label_gives_up_its_last_training_row(tmp_path: Path) -> None:

@@ -183,7 +183,19 @@ def test_a_measure_that_came_later_is_missing_and_decides_nothing(registry: Regi
     assert [one.chosen for one in shown.tried] == [False, False, False, True]
     assert [one.cells[2].mean for one in shown.tried] == [None] * 4
     deciding = replace(registry, searches={"rates": by_chance.model_copy(update={"choose_by": "ece_if_calibrated"})})
-    assert not any(one.chosen for one in choose(deciding, old).tried)
+    choice = choose(deciding, old)
+    assert not any(one.chosen for one in choice.tried)
+    assert choice.tried[3].cells[1].mean == pytest.approx(80)
+    assert "no seed has ECE if calibrated of every candidate." in search_to_markdown("rates", "About.", [choice])
+
+
+def test_a_search_that_only_failed_beside_the_declared_candidate_is_shown(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    failed = [failed_result(resolve_run(one.registry, "tiny", BERT, 0, tiny_inputs())) for one in found[:3]]
+    text = search_to_markdown("rates", "About.", [choose(searching, [*failed, result(found[3], f1=0.5)])])
+    assert text.count("| failed") == 3
+    alone = search_to_markdown("rates", "About.", [choose(searching, [result(found[3], f1=0.5)])])
+    assert "Not searched yet: no candidate other than the profile's own settings has a result." in alone
 
 
 def test_a_candidate_whose_training_failed_cannot_be_chosen(searching: Registry) -> None:

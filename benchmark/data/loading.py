@@ -1,6 +1,6 @@
 """From a declared data set to a corpus: read its files or generate it, order its labels, hold out validation rows."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -96,16 +96,11 @@ def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
 def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple[Split, Split]:
     """Training and held-out rows, each in the order of the file; which rows, a seed of the data set alone decides.
 
-    By label, a text that stands more than once stays in the training rows, so that none is trained on and tested, too;
-    unless there would be too few others.
+    By label, a text that stands more than once stays in the training rows, as far as its label has others to give, so
+    that it is not trained on and tested, too.
     """
     order = np.random.default_rng(wanted.seed).permutation(len(train))
-    candidates = order
-    if wanted.stratified:
-        candidates = _by_label(train.labels, order)
-        counts = Counter(train.texts)
-        once = np.array([counts[train.texts[row]] == 1 for row in candidates.tolist()], dtype=bool)
-        candidates = candidates[once] if once.sum() >= wanted.rows else candidates
+    candidates = _by_label(train.labels, order) if wanted.stratified else order
     if wanted.rows >= len(train) or wanted.rows > len(candidates):
         kept = " (each label keeps one)" if wanted.stratified else ""
         raise UserError(
@@ -114,6 +109,7 @@ def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple
     chosen = candidates[: wanted.rows]
     if wanted.stratified:  # at equal distances along the labels, so that each gives its share
         chosen = candidates[(np.arange(wanted.rows) * len(candidates)) // wanted.rows]
+        chosen = _without_repeats(train, candidates, chosen)
     held_out = np.zeros(len(train), dtype=bool)
     held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)
@@ -125,6 +121,23 @@ def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
     first = np.concatenate([[True], labels[ordered][1:] != labels[ordered][:-1]])
     others: np.ndarray = ordered[~first]
     return others
+
+
+def _without_repeats(train: Split, candidates: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The chosen rows, each whose text stands more than once replaced by a candidate of its label whose text does not,
+    while there are such.
+    """
+    counts, labels, taken = Counter(train.texts), train.labels.tolist(), set(chosen.tolist())
+    spare: dict[int, list[int]] = defaultdict(list)
+    for row in candidates.tolist():
+        if counts[train.texts[row]] == 1 and row not in taken:
+            spare[labels[row]].append(row)
+    return np.array(
+        [
+            spare[labels[row]].pop() if counts[train.texts[row]] > 1 and spare[labels[row]] else row
+            for row in chosen.tolist()
+        ]
+    )
 
 
 def _subset(split: Split, mask: np.ndarray) -> Split:

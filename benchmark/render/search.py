@@ -35,7 +35,7 @@ def _choice(choice: Choice) -> str:
     table: str = tabulate(rows, [*head, ""], tablefmt="pipe", disable_numparse=True, colalign=alignment)
     title = markdown.escape(f"{choice.method}, {choice.dataset}")
     seeds = seeds_in_words(choice.seeds, "Means over")
-    if not any(one.cells[0].values and not one.declared for one in choice.tried) and not _all_failed(choice):
+    if not any(one.failed or _has_results(one) for one in choice.tried if not one.declared):
         return f"**{title}.** Not searched yet: no candidate other than the profile's own settings has a result."
     return f"**{title}.** {markdown.escape(f'{_verdict(choice)} {seeds}'.rstrip())}\n\n{table}"
 
@@ -43,23 +43,25 @@ def _choice(choice: Choice) -> str:
 def _verdict(choice: Choice) -> str:
     chosen = next((one for one in choice.tried if one.chosen), None)
     if chosen is None:
-        if _all_failed(choice):
+        if all(one.failed for one in choice.tried):
             return "Nothing to choose: the training of every candidate failed."
-        done = sum(bool(one.cells[0].values) for one in choice.tried)
+        done = sum(_has_results(one) for one in choice.tried)
+        if done == len(choice.tried):
+            return f"Nothing chosen yet: no seed has {choice.choose_by} of every candidate."
         return f"Nothing chosen yet: {done} of {len(choice.tried)} candidates have results; all must, with one seed."
     return " ".join([_outcome(choice, chosen), *_cautions(choice, chosen)])
 
 
-def _all_failed(choice: Choice) -> bool:
-    return all(one.failed for one in choice.tried)
+def _has_results(one: Tried) -> bool:
+    return one.accuracy is not None
 
 
 def _outcome(choice: Choice, chosen: Tried) -> str:
     by = choice.metrics.index(choice.choose_by)
-    printed = ours_text(chosen.cells[by])
-    alike = [one for one in choice.tried if one is not chosen and ours_text(one.cells[by]) == printed]
-    others = f" (equal as printed: {', or '.join(in_words(choice.axes, one.values) for one in alike)})" if alike else ""
-    named = f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}{others}"
+    others = [one for one in choice.tried if one is not chosen and not one.failed]
+    alike = [one for one in others if one.cells[by].printed == chosen.cells[by].printed]
+    equal = f" (equal as printed: {', or '.join(in_words(choice.axes, one.values) for one in alike)})" if alike else ""
+    named = f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}{equal}"
     if chosen.declared:
         return f"{named}, which is what the profile has."
     declared = next((one for one in choice.tried if one.declared), None)

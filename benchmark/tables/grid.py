@@ -59,6 +59,11 @@ class Cell:
         return fmean(self.values)
 
     @property
+    def printed(self) -> float:
+        """The mean of a cell that is known to have values, rounded as it is printed."""
+        return round(self.known, self.decimals)
+
+    @property
     def deviation(self) -> float | None:
         """The sample standard deviation (n - 1); None for fewer than two seeds."""
         return stdev(self.values) if len(self.values) > 1 else None
