@@ -38,8 +38,9 @@ def score_again(
     folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
-    later; the other old views stay. Returns how many runs were, and what failed: the user's own calibrators, whose
-    functions are in the folder ``own_functions``, and logits that are not the bytes that were stored.
+    later; the other old views stay. Returns how many runs were, and what failed: views that could not be scored (the
+    user's own calibrators, say, whose functions are in the folder ``own_functions``), and logits that are not the bytes
+    that were stored.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, outline) for planned, outline in found if outline is not None]
@@ -118,14 +119,17 @@ def in_order(to_train: Sequence[PlannedRun], works: Mapping[str, Work], estimato
 
 
 def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) -> None:
-    """Write down why a run failed where its workers died over it without a word (killed for their memory, say)."""
+    """Write down why a run failed where its workers died over it without a word (killed for their memory, say); a good
+    result stays.
+    """
     run, ended = update.job.run, update.event
-    if not isinstance(ended, JobEnded) or ended.outcome != "failed":
+    if not isinstance(ended, JobEnded) or not ended.over_deaths:
         return
     slot = slots[update.slot]
     device = slot.device.name if slot.device.kind == "cuda" else cpu_name()
-    with claim(folder.claims, run) as ours:
-        if not ours or folder.path(run).exists():
+    with contextlib.suppress(OSError), claim(folder.claims, run) as ours:  # a full disk may be the failure itself
+        before = folder.read(run)
+        if not ours or (before is not None and before.status == "success"):
             return
         failure = Result(
             schema_version=SCHEMA_VERSION,
@@ -135,8 +139,7 @@ def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) ->
             environment=describe_environment(device, None, slot.threads),
             failure=Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None),
         )
-        with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
-            folder.save(failure)
+        folder.save(failure)
 
 
 def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:

@@ -78,6 +78,7 @@ class JobEnded(Declared):
     summary: str = ""
     reason: str = ""
     log: str | None = None
+    over_deaths: bool = False  # failed, because workers died over it time and again
 
 
 Event = Annotated[Ready | EpochDone | JobEnded, Field(discriminator="event")]

@@ -54,12 +54,21 @@ def _stands_alone(path: Path, tree: ast.Module) -> None:
             imported = [node.module or ""] if node.level == 0 else [path.stem]
         else:
             continue
-        for module in imported:
-            if (path.parent / f"{module.partition('.')[0]}.py").is_file():
+        for module in filter(None, imported):
+            if _is_beside(path, module):
                 raise UserError(
                     f"{path}:{node.lineno}: a file of own functions is read by itself and cannot import one beside it; "
                     "put what it needs into it, or into an installed package."
                 )
+
+
+def _is_beside(path: Path, module: str) -> bool:
+    """Whether it is a file or package of the same folder, and none that Python would find elsewhere."""
+    folder, root = path.parent, module.partition(".")[0]
+    if module.startswith(f"{folder.parent.name}.{folder.name}.") or module == f"{folder.parent.name}.{folder.name}":
+        return True
+    is_there = root == path.stem or (folder / f"{root}.py").is_file() or (folder / root).is_dir()
+    return is_there and importlib.util.find_spec(root) is None
 
 
 def load(name: str, sha256: str | None) -> Callable[..., Any]:

@@ -36,6 +36,14 @@ _LARGEST_BATCH = 256
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 40
 _WIDE, _RATE_WIDE, _RATE_NARROW = 768, 4e-5, 3e-4  # encoders of that width learn at the paper's rate
 _LONGEST = 512
+# By which option a part of the written source is given.
+_OPTIONS = {
+    "text": "--text-column",
+    "intent": "--label-column",
+    "delimiter": "--delimiter",
+    "test": "--test-data",
+    "validation": "--validation-data",
+}
 _LONGEST_NAME = 50  # figures have it with an ending, and names of entries at most 60 letters
 
 
@@ -70,7 +78,7 @@ def own_files(
     if text == label:
         raise UserError(f'Text and label cannot both be the column "{text}".')
     hub = _HUB_ID.fullmatch(data)
-    if hub and not Path(data).exists() and Path(data).suffix.lower() not in _FORMATS:
+    if hub and not Path(hub["id"]).parent.exists() and Path(data).suffix.lower() not in _FORMATS:
         if delimiter is not None:
             raise UserError("--delimiter is for a .csv or .tsv file, not for a data set of the hub; leave it out.")
         splits = {"train": "train", "validation": validation, "test": test}
@@ -159,8 +167,9 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
         file = Path(there["folder"]) / there["train"][0]
         raise UserError(f'The name "{path.stem}" stands for {file} already; choose another by --name.')
     if other:
+        options = " and ".join(sorted(_OPTIONS.get(key, key) for key in other))
         raise UserError(
-            f'The name "{path.stem}" stands for the same file with another {" and ".join(sorted(other))} already; '
+            f'The name "{path.stem}" stands for the same file with another {options} already; '
             f"choose another by --name, or delete {path}."
         )
 

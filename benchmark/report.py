@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,11 +22,12 @@ from benchmark.commandline import (
     run_command,
     seeds,
 )
+from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, methods_of, select_tables
+from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import labels_to_csv, to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
@@ -94,11 +95,11 @@ def _command(arguments: argparse.Namespace) -> int:
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
-        texts = advice_in(builder, tables, _of_some(names))
+        texts = advice_in(builder, tables, _of_some(registry, profile_name, tables))
     elif searches:
         texts = searches_in(builder, searches)
     elif arguments.ranking:
-        texts = ranking_in(builder, tables, _of_some(names))
+        texts = ranking_in(builder, tables, _of_some(registry, profile_name, tables))
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         if arguments.format == "html":
@@ -126,11 +127,13 @@ def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, s
         print(f"There are results of: {', '.join(f'--profile {name}' for name in others)}", file=sys.stderr)
 
 
-def _of_some(names: Sequence[str]) -> str:
-    """In a file's name, the tables that its content is made from, where these are not all: what is made from others
-    stays.
+def _of_some(registry: Registry, profile_name: str, tables: Mapping[str, Table]) -> str:
+    """In a file's name, the tables that its content is made from, where these are not those made by default: what is
+    made from others stays.
     """
-    return "" if "all" in names else f".{'+'.join(names)}"
+    names = [name for name in registry.tables if name in tables]
+    default = list(narrowed(registry, profile_name, ["all"]))
+    return "" if names == default else f".{'+'.join(names)}"
 
 
 def _methods(registry: Registry, ours: set[str], result: Result, view: ViewRecord) -> str:

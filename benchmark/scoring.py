@@ -1,5 +1,6 @@
 """From stored logits to the scores of a view: a pure function, without torch."""
 
+import traceback
 from collections.abc import Iterable
 
 import numpy as np
@@ -87,6 +88,7 @@ def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tu
         except UserError as error:
             failures.append(str(error))
         except Exception as error:
+            traceback.print_exception(error)  # a fault of the program: what it says is not enough to find it
             by = f"calibrator {view.calibrator.kind}" if view.calibrator else "no calibrator"
             failures.append(
                 f"the {view.split} rows, {by}, could not be scored: {type(error).__name__}: {first_line(error)}"

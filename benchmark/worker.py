@@ -170,9 +170,10 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
 
 
 def _summary(result: Result) -> str:
-    if not result.views:
+    plain = (view.scores for view in result.views if view.view.split == "test" and view.view.calibrator is None)
+    scores = next(plain, None)
+    if scores is None:
         return ""
-    scores = result.views[0].scores
     return f"accuracy {100 * scores['accuracy']:.2f}, F1 {100 * scores['f1']:.2f}, ECE {100 * scores['ece']:.2f}"
 
 

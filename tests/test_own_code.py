@@ -153,13 +153,26 @@ def test_a_module_that_is_not_python_is_told_by_its_line(own: Path) -> None:
     assert "parts.py:1: this is not Python" in mistake
 
 
-@pytest.mark.parametrize("line", ["from helper import x", "import helper.part as y", "from . import helper"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from helper import x",
+        "import helper.part as y",
+        "from . import helper",
+        "import experiments.own.helper",
+        "import a_package",
+    ],
+)
 def test_a_file_that_needs_another_one_beside_it_is_refused_with_its_line(own: Path, line: str) -> None:
     """The hash would not see the other file change."""
     (own / "helper.py").write_text("x = 1\n", encoding="utf-8")
-    (own / "parts.py").write_text(SOURCE.replace("import torch\n", f"import torch\n{line}\n", 1), encoding="utf-8")
+    (own / "a_package").mkdir()
+    (own / "random.py").write_text("", encoding="utf-8")  # is not what others get by that name
+    assert load_registry(own.parent).left_out == {}
+    lines = f"import torch\nimport random\n{line}\n"
+    (own / "parts.py").write_text(SOURCE.replace("import torch\n", lines, 1), encoding="utf-8")
     (mistake,) = load_registry(own.parent).left_out.values()
-    assert re.search(r"parts\.py:4: a file of own functions is read by itself and cannot import one beside", mistake)
+    assert re.search(r"parts\.py:5: a file of own functions is read by itself and cannot import one beside", mistake)
 
 
 def test_loading_a_registry_runs_nothing_of_it(own: Path) -> None:

@@ -355,7 +355,9 @@ def test_a_name_does_not_silently_come_to_stand_for_other_columns(experiments: P
     )
     write_own_entries(experiments, files(path), None, SMALL)
     written = (experiments / "own" / "mine.yaml").read_text(encoding="utf-8")
-    with pytest.raises(UserError, match='"mine" stands for the same file with another intent already; choose another'):
+    with pytest.raises(
+        UserError, match='"mine" stands for the same file with another --label-column already; choose another'
+    ):
         write_own_entries(experiments, files(path, label="domain"), None, SMALL)
     assert (experiments / "own" / "mine.yaml").read_text(encoding="utf-8") == written
     write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts"], [0])  # fewer methods, say, go on

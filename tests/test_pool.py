@@ -67,6 +67,7 @@ def test_every_job_comes_to_its_end_whatever_happens_on_the_way(registry: Regist
     }
     assert ends(updates, NEEDS_PIECES)[-1].summary == "4 pieces"
     assert ends(updates, ALWAYS_DIES)[-1].reason == "the worker was killed by signal SIGKILL"
+    assert [ended.over_deaths for ended in ends(updates, ALWAYS_DIES)] == [False, False, True]
     assert ends(updates, ALWAYS_DIES)[-1].log == str(tmp_path / "logs" / "worker0.log")
 
 

@@ -220,7 +220,12 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
         (["main"], None, ["HS-RAU"], 'did you mean "hs_rau"?'),
         (["main"], ["BANKING-77"], None, 'did you mean "banking77"?'),
         (["noise"], ["hwu64"], None, "has nothing of what was asked for in noise."),
-        (["noise"], None, ["ts"], "No row of them has ts; --table main low_frequency "),
+        (
+            ["noise"],
+            None,
+            ["ts"],
+            "No row of them has ts; --table main low_frequency main_full low_frequency_full more_methods have.",
+        ),
         (["all"], None, ["focal"], "No row of them has focal; --table more_methods has."),
     ],
 )

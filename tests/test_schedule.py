@@ -17,7 +17,7 @@ from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
-from tests.results import made_result, tiny_inputs
+from tests.results import failed_result, made_result, tiny_inputs
 
 LISTING = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-aaaa)
   MIG 1g.10gb     Device  0: (UUID: MIG-22222222-bbbb)
@@ -252,10 +252,13 @@ def test_why_workers_died_over_a_run_is_written_down(registry: Registry, tmp_pat
     job = Job(run=resolve_run(registry, "tiny", Subject("tnews", "base", "bert"), 0, tiny_inputs()), views=(),
               dataset=registry.datasets["tiny_tnews"], encoder=registry.encoders["tiny_base"], redo=False)  # fmt: skip
     killed = "the worker was killed by signal SIGKILL"
-    for outcome in ("died", "failed"):  # the last of three deaths is the failure
+    log = str(tmp_path / "worker_0.log")
+    for outcome in ("died", "failed"):  # tried again; failed in another way, which the worker writes down
+        record_death(folder, slots, Update(job, 0, JobEnded(outcome=outcome, seconds=1.0, reason=killed, log=log)))
         assert folder.read(job.run) is None
-        ended = JobEnded(outcome=outcome, seconds=1.0, reason=killed, log=str(tmp_path / "worker_0.log"))
-        record_death(folder, slots, Update(job, 0, ended))
+    folder.save(failed_result(job.run))  # of an earlier command
+    ended = JobEnded(outcome="failed", seconds=1.0, reason=killed, log=log, over_deaths=True)
+    record_death(folder, slots, Update(job, 0, ended))
     failure = folder.read(job.run).failure
     assert (failure.kind, failure.reason, failure.log) == ("died", killed, "worker_0.log")
     good = made_result(registry, Subject("tnews", "base", "ls"))

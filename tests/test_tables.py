@@ -27,6 +27,7 @@ from benchmark.tables import (
     mark_best,
     seeds_at_hand,
 )
+from benchmark.tables.sharing import _most_compared
 from tests.results import failed_result, made_result, tiny_inputs, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
@@ -390,3 +391,20 @@ def test_every_table_compiles(registry: Registry, results: list[Result], tmp_pat
     call = subprocess.run([ENGINE, *options, "tables.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert call.returncode == 0, call.stdout[-2000:]
     assert (tmp_path / "tables.pdf").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "taken"),
+    [
+        ([{0, 1, 2}, {0}, {0}, {1, 2}, {1, 2}], (1, 2)),  # four comparisons, not two
+        ([{0, 1}, {0}, {0}], (0,)),
+        ([{0, 1}, {0}, {0, 1}], (0,)),  # as many either way: the one that leaves nobody out
+        ([{0, 1, 2}], (0, 1, 2)),
+        ([{0, 1}, {2}], (0, 1)),  # nothing to compare: the first row's own
+        ([], (0, 1, 2)),
+    ],
+)
+def test_seeds_are_those_of_the_most_comparisons_with_the_first_row(
+    rows: list[set[int]], taken: tuple[int, ...]
+) -> None:
+    assert _most_compared((0, 1, 2), rows) == taken

@@ -50,7 +50,8 @@ def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path, config
 
     Raises UserError where the hub cannot be reached or has no such data set, configuration or split.
     """
-    revision = _hub_folder(hub_id, cache / "hub" / hub_id.replace("/", "--"))
+    name = hub_id if config is None else f"{hub_id}/{config}"
+    revision = _hub_folder(name, hub_id, cache / "hub" / hub_id.replace("/", "--"))
     folder = revision if config is None else revision / config
     paths = {}
     for role, split in splits.items():
@@ -58,14 +59,14 @@ def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path, config
         if not path.is_file():
             with tempfile.TemporaryDirectory(dir=_made(folder)) as temporary:
                 download = HubDownload(id=hub_id, revision=revision.name, config=config, split=split, save_as=path.name)
-                _from_hub(hub_id, download, Path(temporary))
+                _from_hub(name, download, Path(temporary))
                 (Path(temporary) / path.name).rename(path)
         paths[role] = path
     return paths
 
 
-def _hub_folder(hub_id: str, parent: Path) -> Path:
-    """The folder of the data set's current revision."""
+def _hub_folder(name: str, hub_id: str, parent: Path) -> Path:
+    """The folder of the data set's current revision; ``name`` is what the user calls it."""
     from huggingface_hub import HfApi
 
     try:
@@ -75,7 +76,7 @@ def _hub_folder(hub_id: str, parent: Path) -> Path:
         if here:
             return here[-1]
         raise UserError(
-            f'"{hub_id}" is not a file here, and the hub has no such data set or cannot be reached '
+            f'"{name}" is not a file here, and the hub has no such data set or cannot be reached '
             f"({type(error).__name__})."
         ) from None
     return parent / str(revision)

@@ -123,8 +123,11 @@ def _where_else(
     by_table = {name: {row.method for group in table.rows for row in group} for name, table in registry.tables.items()}
     absent = [method for method in methods or () if not any(method in by_table[name] for name in names)]
     if absent:
-        having = [name for name, rows in by_table.items() if rows.intersection(absent)]
-        where = f"--table {' '.join(having)} has" if having else "a table of your own can"
+        having = [name for name, rows in by_table.items() if rows.issuperset(absent)]
+        having = list(narrowed(registry, profile_name, having, datasets, methods))
+        where = (
+            f"--table {' '.join(having)} {'has' if len(having) == 1 else 'have'}" if having else "one of your own can"
+        )
         return f"No row of them has {', '.join(absent)}; {where}."
     others = [
         name

@@ -140,7 +140,7 @@ class Pool:
             run_id = identity(job.run)
             self.deaths[run_id] += 1
             if self.deaths[run_id] >= _MOST_ATTEMPTS:
-                ended = ended.model_copy(update={"outcome": "failed"})
+                ended = ended.model_copy(update={"outcome": "failed", "over_deaths": True})
             else:
                 self.pending.insert(0, job)
         self.at_work -= 1

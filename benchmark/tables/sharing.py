@@ -57,15 +57,15 @@ def _most_compared(asked: Sequence[int], rows: Sequence[set[int]]) -> tuple[int,
     """Of the asked seeds those of the most comparisons of the other rows with the first one, as sets of seeds."""
     if not rows:
         return tuple(asked)
-    known = [seed for seed in asked if seed in rows[0]]
-    by_rows = sorted(known, key=lambda seed: -sum(seed in row for row in rows))
-    best: set[int] = set()
-    most = (0, 0)
-    for n_seeds in range(1, len(by_rows) + 1):
-        taken = set(by_rows[:n_seeds])
-        others = sum(taken <= row for row in rows) - 1
-        if (others * n_seeds, others) > most:
-            best, most = taken, (others * n_seeds, others)
+    found = {frozenset(rows[0].intersection(asked))}  # what the first row shares with any of the others
+    for row in rows[1:]:
+        found |= {taken & row for taken in found}
+
+    def worth(taken: frozenset[int]) -> tuple[int, int, int, list[int]]:
+        others = sum(taken <= row for row in rows[1:])
+        return others * len(taken), others, len(taken), sorted(-seed for seed in taken)
+
+    best = max(filter(None, found), key=worth, default=frozenset[int]())
     return tuple(seed for seed in asked if seed in best)
 
 
