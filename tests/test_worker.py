@@ -3,20 +3,24 @@
 import io
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
+from benchmark import scoring
 from benchmark.errors import UserError
+from benchmark.execution import score_again
 from benchmark.jobs import Job
-from benchmark.registry import Registry, Subject
-from benchmark.specs import RunSpec
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import Registry, Subject, select_tables
+from benchmark.scoring import score
+from benchmark.specs import RunSpec, ViewSpec
 from benchmark.store import ResultFolder, ViewRecord
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
 from benchmark.worker import Worker, _in_words
-from tests.results import made_result, worker_setup
+from tests.results import made_logits, made_result, tiny_inputs, worker_setup
 
 
 def failing_worker(root: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Worker:
@@ -46,37 +50,45 @@ def test_a_good_result_outlives_a_training_that_was_to_replace_it_and_failed(
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("odd"), UserError("a calibrator of one's own failed")])
+@pytest.mark.parametrize("failing", [{None}, {None, "temperature"}])
 def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
-    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, failing: set[str | None]
 ) -> None:
     """The logits are stored, and the next command scores what is missing: it trains nothing."""
-    real = made_result(registry, Subject("tnews", "base", "bert"))
-    trainings = []
+    subject = Subject("tnews", "base", "bert")
+    real = made_result(registry, subject)
+    logits = made_logits(0, len(real.data.label_names))
+    views = tuple(view.view for view in real.views)
 
     def train(*_: object, **__: object) -> Trained:
-        trainings.append(1)
-        rows = [np.zeros((2, 3), dtype=np.float32)] * 2
-        return Trained(*rows, mc_dropout={}, epochs=[], steps=1, train_tokens=1, train_seconds=1.0,
-                       evaluation_seconds=1.0, precision="float32")  # fmt: skip
+        return Trained(logits.validation_logits, logits.test_logits)
 
-    def score(*_: object) -> ViewRecord:
-        raise error
+    def score_or_fail(view: ViewSpec, *rest: Any) -> ViewRecord:
+        if (view.calibrator and view.calibrator.kind) in failing:
+            raise error
+        return score(view, *rest)
 
-    data = TrainingData(*[LabelledTexts(None, np.zeros(2, dtype=np.int64))] * 3, n_labels=3)
-    monkeypatch.setattr("benchmark.worker.train", train)
-    monkeypatch.setattr("benchmark.scoring.score", score)
-    monkeypatch.setattr(Workbench, "data", lambda self, job: (data, real.data))
-    monkeypatch.setattr(Workbench, "encoder", lambda self, job: SimpleNamespace(reset=lambda: None))
-    monkeypatch.setattr("benchmark.worker.encoder_record", lambda job, loaded: real.encoder)
-    views = tuple(view.view for view in real.views[:2])
-    ended = Worker(worker_setup(tmp_path), io.StringIO()).handle(job_of(registry, real.run, views=views))
-    assert (ended.outcome, len(trainings)) == ("success", 1)
-    assert ended.reason.count(";") == 1
+    held_out = [LabelledTexts(None, labels) for labels in (logits.validation_labels, logits.test_labels)]
+    data = TrainingData(held_out[0], *held_out, n_labels=len(real.data.label_names))
+    with monkeypatch.context() as patched:
+        patched.setattr("benchmark.worker.train", train)
+        patched.setattr(scoring, "score", score_or_fail)
+        patched.setattr(Workbench, "data", lambda self, job: (data, real.data))
+        patched.setattr(Workbench, "encoder", lambda self, job: SimpleNamespace(reset=lambda: None))
+        patched.setattr("benchmark.worker.encoder_record", lambda job, loaded: real.encoder)
+        ended = Worker(worker_setup(tmp_path), io.StringIO()).handle(job_of(registry, real.run, views=views))
+    assert ended.outcome == "success"
+    assert ended.reason.count(";") == len(failing) - 1
+    assert ended.summary == ""  # what the run is called by is the plain view's, which is missing
     folder = ResultFolder(tmp_path, "tiny")
-    kept = folder.read(real.run)
-    assert kept.views == []
-    assert folder.has_logits(kept)
-    assert kept.unscored(views) == list(views)
+    assert len(folder.read(real.run).views) == 2 - len(failing)
+    outlines, _ = folder.outlines()
+    finished = Finished.of(outlines, [outline.run_id for outline in outlines if folder.has_logits(outline)])
+    tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
+    plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), finished)
+    assert [planned.action for planned in plan] == ["score"]
+    assert score_again(folder, plan, finished, tmp_path) == (1, [])
+    assert not folder.read(real.run).unscored(plan[0].views)
 
 
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])
