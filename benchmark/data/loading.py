@@ -136,7 +136,8 @@ def _without_repeats(train: Split, candidates: np.ndarray, chosen: np.ndarray) -
         [
             spare[labels[row]].pop() if counts[train.texts[row]] > 1 and spare[labels[row]] else row
             for row in chosen.tolist()
-        ]
+        ],
+        dtype=np.int64,
     )
 
 
