@@ -18,10 +18,9 @@ from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.plan import Finished, PlannedRun
-from benchmark.schedule import Backend, Display, Outcome, Pool, Slot, Update, run_labels
+from benchmark.schedule import Backend, Device, Display, Outcome, Pool, Slot, Update, run_labels
 from benchmark.scoring import score_all
-from benchmark.specs import identity
-from benchmark.store import SCHEMA_VERSION, Failure, Outline, Result, ResultFolder, claim
+from benchmark.store import Failure, Outline, Result, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -126,20 +125,18 @@ def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) ->
     if not isinstance(ended, JobEnded) or not ended.over_deaths:
         return
     slot = slots[update.slot]
-    device = slot.device.name if slot.device.kind == "cuda" else cpu_name()
+    environment = describe_environment(recorded_name(slot.device), None, slot.threads)
     with contextlib.suppress(OSError), claim(folder.claims, run) as ours:  # a full disk may be the failure itself
         before = folder.read(run)
         if not ours or (before is not None and before.status == "success"):
             return
-        failure = Result(
-            schema_version=SCHEMA_VERSION,
-            run_id=identity(run),
-            status="failed",
-            run=run,
-            environment=describe_environment(device, None, slot.threads),
-            failure=Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None),
-        )
-        folder.save(failure)
+        failure = Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None)
+        folder.save(Result.failed(run, failure, environment))
+
+
+def recorded_name(device: Device) -> str:
+    """The device's name as results record it."""
+    return device.name if device.kind == "cuda" else cpu_name()
 
 
 def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:

@@ -65,7 +65,7 @@ def _stands_alone(path: Path, tree: ast.Module) -> None:
 def _is_beside(path: Path, module: str) -> bool:
     """Whether it is a file or package of the same folder, and none that Python would find elsewhere."""
     folder, root = path.parent, module.partition(".")[0]
-    if module.startswith(f"{folder.parent.name}.{folder.name}.") or module == f"{folder.parent.name}.{folder.name}":
+    if f"{module}.".startswith(f"{folder.parent.name}.{folder.name}."):
         return True
     is_there = root == path.stem or (folder / f"{root}.py").is_file() or (folder / root).is_dir()
     return is_there and importlib.util.find_spec(root) is None

@@ -64,10 +64,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
     if len(known) < 2:
         return None
     signs = [1 if metrics[name].better == "lower" else -1 for name in names]
-    printed = [
-        [sign * round(row.cells[place].known, row.cells[place].decimals) for row in known]
-        for place, sign in enumerate(signs)
-    ]
+    printed = [[sign * row.cells[place].printed for row in known] for place, sign in enumerate(signs)]
     ranks = [[int(rank) for rank in rankdata(values, method="min")] for values in printed]
     base = names.index(AGAINST)
     order = sorted(range(len(known)), key=lambda method: printed[base][method])

@@ -29,17 +29,16 @@ from benchmark.commandline import (
 from benchmark.declarations import Table
 from benchmark.durations import duration
 from benchmark.ensembles import ensembles, score_ensembles, sizes
-from benchmark.environment import cpu_name
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, work_of
-from benchmark.execution import Placed, score_again, train
+from benchmark.execution import Placed, recorded_name, score_again, train
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.reporting import write_all
-from benchmark.schedule import CannotStart, Device, Outcome, Slot, run_labels
+from benchmark.schedule import CannotStart, Outcome, Slot, run_labels
 from benchmark.search import plan_searches, select_searches
 from benchmark.store import Outline, ResultFolder, Unusable
 from benchmark.tables import GridBuilder
@@ -95,7 +94,7 @@ def _command(arguments: argparse.Namespace) -> int:
 
     works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in asked.plan}
     slots = backend.slots(arguments.jobs_per_device, len(to_train))
-    estimator = Estimator(devices[0].kind, _recorded_name(devices[0]))
+    estimator = Estimator(devices[0].kind, recorded_name(devices[0]))
     estimator.learn(asked.outlines, works)
     time = _time(to_train, works, estimator, slots) if to_train else ""
     what = f"{len(to_train)} training{'' if len(to_train) == 1 else 's'}, {time}" if to_train else "nothing to train"
@@ -291,11 +290,6 @@ def _names(slots: Sequence[Slot]) -> str:
     for slot in slots:
         names[slot.device.name] = names.get(slot.device.name, 0) + 1
     return ", ".join(f"{name} ({count} worker{'s' if count > 1 else ''})" for name, count in names.items())
-
-
-def _recorded_name(device: Device) -> str:
-    """The device's name as results record it."""
-    return device.name if device.kind == "cuda" else cpu_name()
 
 
 def _positive(text: str) -> int:

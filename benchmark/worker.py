@@ -121,14 +121,7 @@ class Worker:
         if kind == OUT_OF_MEMORY and job.pieces < MOST_PIECES:
             return JobEnded(outcome="out_of_memory", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
         if done is None or done.status == "failed":  # a run that was to be done again keeps its good result
-            failure = Result(
-                schema_version=SCHEMA_VERSION,
-                run_id=identity(job.run),
-                status="failed",
-                run=job.run,
-                environment=self._environment(),
-                failure=Failure(kind=kind, reason=reason, log=log.name),
-            )
+            failure = Result.failed(job.run, Failure(kind=kind, reason=reason, log=log.name), self._environment())
             with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
                 self.folder.save(failure)
         return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))

@@ -244,6 +244,18 @@ class Result(Record, ResultLike):
             raise ValueError("there is not one score for each label")
         return self
 
+    @classmethod
+    def failed(cls, run: RunSpec, failure: Failure, environment: EnvironmentRecord) -> "Result":
+        """The result of a run that failed."""
+        return cls(
+            schema_version=SCHEMA_VERSION,
+            run_id=identity(run),
+            status="failed",
+            run=run,
+            environment=environment,
+            failure=failure,
+        )
+
     def view(self, spec: ViewSpec) -> ViewRecord | None:
         """The scores of that view, if they were made."""
         wanted = identity(spec)

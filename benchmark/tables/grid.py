@@ -73,7 +73,7 @@ class Cell:
         """Ours minus the paper's, both as printed, so that it adds up on paper; None where either is missing."""
         if self.mean is None or self.paper is None:
             return None
-        return round(self.mean, self.decimals) - round(self.paper, self.decimals)
+        return self.printed - round(self.paper, self.decimals)
 
     @property
     def partial(self) -> bool:
