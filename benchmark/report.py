@@ -28,7 +28,7 @@ from benchmark.figures import draw_figures
 from benchmark.inputs import find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
-from benchmark.render import labels_to_csv, to_csv
+from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
@@ -91,7 +91,7 @@ def _command(arguments: argparse.Namespace) -> int:
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours})
-        texts = {"scores.csv": to_csv(shown, methods), "scores_by_label.csv": labels_to_csv(shown, methods)}
+        texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:

@@ -1,7 +1,7 @@
 """Grids and verdicts as Markdown and LaTeX, scores as CSV."""
 
 from benchmark.render.claims import claims_summary, claims_to_latex, claims_to_markdown
-from benchmark.render.frame import labels_to_csv, to_csv
+from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
 from benchmark.render.ranking import ranking_to_markdown
@@ -11,7 +11,6 @@ __all__ = [
     "claims_summary",
     "claims_to_latex",
     "claims_to_markdown",
-    "labels_to_csv",
     "ranking_to_markdown",
     "search_to_markdown",
     "to_csv",

@@ -29,32 +29,28 @@ _PER_LABEL = ["precision", "recall", "f1", "ece"]
 Methods = Callable[[Result, ViewRecord], str]
 
 
-def to_csv(results: Iterable[Result], methods: Methods) -> str:
-    """CSV with a row for each result, view and score: fractions at full precision, as stored. ``methods`` names those
-    that a view of a result belongs to, "" for none.
+def to_csv(results: Iterable[Result], methods: Methods) -> tuple[str, str]:
+    """Two CSV texts, fractions at full precision, as stored: with a row for each result, view and score; and with a row
+    for each result, view and label, with the label's rows (clean training rows, rows of the split) and its scores.
+    ``methods`` names those that a view of a result belongs to, "" for none.
     """
-    rows = (
-        about | {"score": score, "value": value}
-        for _, view, about in _views(results, methods)
-        for score, value in view.scores.items()
+    views = list(_views(results, methods))
+    scores = (
+        about | {"score": score, "value": value} for _, view, about in views for score, value in view.scores.items()
     )
-    return _csv(rows, [*_BEFORE, "score", "value", "run_id"])
-
-
-def labels_to_csv(results: Iterable[Result], methods: Methods) -> str:
-    """CSV with a row for each result, view and label: its rows (clean training rows, rows of the split) and its scores,
-    fractions at full precision, as stored; ``methods`` as for ``to_csv``.
-    """
-    rows = (
+    labels = (
         about
         | {"label": name, "training_rows": count, "rows": view.per_label.support[label]}
         | {score: getattr(view.per_label, score)[label] for score in _PER_LABEL}
-        for result, view, about in _views(results, methods)
+        for result, view, about in views
         if result.data is not None
         for label, (name, count) in enumerate(zip(result.data.label_names, result.data.train_label_counts, strict=True))
     )
     before = [column for column in _BEFORE if column != "loss_settings"]  # long, and by run_id in the other table
-    return _csv(rows, [*before, "label", "training_rows", "rows", *_PER_LABEL, "run_id"])
+    return (
+        _csv(scores, [*_BEFORE, "score", "value", "run_id"]),
+        _csv(labels, [*before, "label", "training_rows", "rows", *_PER_LABEL, "run_id"]),
+    )
 
 
 def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:
