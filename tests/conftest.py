@@ -8,17 +8,22 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
 import yaml
 
-from benchmark.registry import Registry, load_registry
+from benchmark.registry import OWN, Registry, load_registry
 
 torch.set_num_threads(1)  # the tests' matrices are tiny, and other processes are at work beside them
 
 PROJECT = Path(__file__).resolve().parents[1]
-EXPERIMENTS = PROJECT / "experiments"
+
+# The registry as it ships: what somebody has added in experiments/own is theirs, and no matter of these tests.
+_SHIPPED = TemporaryDirectory(prefix="experiments-")
+EXPERIMENTS = Path(_SHIPPED.name) / "experiments"
+shutil.copytree(PROJECT / "experiments", EXPERIMENTS, ignore=shutil.ignore_patterns(OWN))
 
 DATA_DIR = os.environ.get("BENCHMARK_DATA_DIR")
 ENCODER_DIR = os.environ.get("BENCHMARK_ENCODER_DIR")
@@ -132,7 +137,11 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 def run_module(
     module: str, *arguments: object, env: dict[str, str] | None = None, cwd: Path = PROJECT
 ) -> "subprocess.CompletedProcess[str]":
-    """``python -m benchmark.<module>`` as a user calls it, on the CPU, without a terminal."""
+    """``python -m benchmark.<module>`` as a user calls it, on the CPU, without a terminal; on the registry as it ships
+    if the arguments say no other.
+    """
+    if "--experiments" not in arguments:
+        arguments = (*arguments, "--experiments", EXPERIMENTS)
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **(env or {})}
     environment.pop("HF_HUB_CACHE", None)  # tests that need a place of their own say HF_HOME
     command = [sys.executable, "-m", f"benchmark.{module}", *(str(argument) for argument in arguments)]

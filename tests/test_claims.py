@@ -12,9 +12,10 @@ from benchmark.plan import Finished
 from benchmark.registry import load_registry
 from benchmark.render import claims_summary, claims_to_latex, claims_to_markdown
 from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow
+from tests.conftest import EXPERIMENTS
 from tests.results import tiny_inputs
 
-REGISTRY = load_registry()
+REGISTRY = load_registry(EXPERIMENTS)
 TOLERANCE = Tolerance(share=0.5, points=1.0)
 
 

@@ -17,7 +17,7 @@ from benchmark.data.generated import generate
 from benchmark.declarations import Dataset, GeneratedSource
 from benchmark.errors import UserError
 from benchmark.registry import load_registry
-from tests.conftest import PROJECT
+from tests.conftest import EXPERIMENTS, PROJECT
 
 
 def dataset(**changes: object) -> Dataset:
@@ -105,7 +105,7 @@ def tnews(folder: Path, rows: list[dict]) -> None:
 
 
 def load_tnews(folder: Path) -> object:
-    declared = load_registry().datasets["tnews"]
+    declared = load_registry(EXPERIMENTS).datasets["tnews"]
     small = declared.model_copy(
         update={"expected": None, "validation": declared.validation.model_copy(update={"rows": 1})}
     )

@@ -15,6 +15,7 @@ import pytest
 from benchmark.data import fetch_dataset, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
+from tests.conftest import EXPERIMENTS
 
 CSV = b"text,intent\none,a\ntwo,b\nthree,a\nfour,b\n"
 
@@ -188,7 +189,7 @@ def test_whatever_the_hubs_library_raises_is_one_sentence(tmp_path: Path, monkey
 def test_what_ships_names_every_publisher() -> None:
     from benchmark.registry import load_registry
 
-    for dataset in load_registry().datasets.values():
+    for dataset in load_registry(EXPERIMENTS).datasets.values():
         if dataset.source.kind == "files":
             assert dataset.publisher is not None
             assert dataset.fingerprint is not None

@@ -29,7 +29,7 @@ from benchmark.plan import Finished
 from benchmark.registry import Registry, Subject, load_registry
 from benchmark.store import EpochRecord, Reliability, Result, ResultFolder
 from benchmark.tables import GridBuilder, ResultFinder, seeds_in_words
-from tests.conftest import run_module
+from tests.conftest import EXPERIMENTS, run_module
 from tests.results import failed_result, made_logits, made_result, tiny_inputs, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
@@ -446,7 +446,7 @@ def test_each_mistake_is_one_sentence(experiments: Path, old: str, new: str, sen
 
 
 def test_the_papers_two_figures_are_declared() -> None:
-    figures = load_registry().figures
+    figures = load_registry(EXPERIMENTS).figures
     assert (figures["confidence"].kind, figures["confidence"].method) == ("confidence", "bert")
     assert figures["reliability"].methods == ("bert", "ts", "ls", "poscal", "avuc", "hs_rau")
 

@@ -22,9 +22,9 @@ from benchmark.errors import UserError
 from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import load_registry, select_tables
-from tests.conftest import run_module
+from tests.conftest import EXPERIMENTS, run_module
 
-REGISTRY = load_registry()
+REGISTRY = load_registry(EXPERIMENTS)
 SMALL = "multilingual_e5_small_3_layers"
 LABELS = ["pay", "pay", "pay", "move", "move", "close"]
 

@@ -9,12 +9,12 @@ import yaml
 
 from benchmark.data import Corpus, check_corpus, load_corpus
 from benchmark.registry import load_registry
-from tests.conftest import DATA_DIR, ENCODER_DIR, needs_real_data, needs_real_encoder, run_module
+from tests.conftest import DATA_DIR, ENCODER_DIR, EXPERIMENTS, needs_real_data, needs_real_encoder, run_module
 
 
 @pytest.fixture(scope="module")
 def corpora() -> dict[str, Corpus]:
-    datasets = load_registry().datasets
+    datasets = load_registry(EXPERIMENTS).datasets
     return {name: load_corpus(name, datasets[name], [Path(DATA_DIR)]) for name in ("tnews", "hwu64", "banking77")}
 
 
@@ -30,7 +30,7 @@ def test_sizes_and_contents_are_the_declared_ones(corpora: dict[str, Corpus]) ->
         "banking77": [9_002, 1_001, 3_080, 77],
     }
     for name, corpus in corpora.items():
-        assert corpus.fingerprint == load_registry().datasets[name].fingerprint
+        assert corpus.fingerprint == load_registry(EXPERIMENTS).datasets[name].fingerprint
 
 
 @needs_real_data

@@ -18,7 +18,7 @@ from benchmark.registry import (
     select_tables,
     table_subjects,
 )
-from tests.conftest import EXPERIMENTS
+from tests.conftest import EXPERIMENTS, PROJECT
 
 TABLES = [
     "main",
@@ -53,7 +53,7 @@ def mistake(folder: Path) -> str:
 
 
 def test_the_nine_tables_are_there() -> None:
-    assert list(load_registry().tables)[: len(TABLES)] == TABLES  # a user's own come after them
+    assert list(load_registry(EXPERIMENTS).tables)[: len(TABLES)] == TABLES
 
 
 # ruff: noqa: E501 (a line a mistake)
@@ -201,7 +201,7 @@ def test_labels_and_comments_change_nothing_that_is_trained(experiments: Path) -
 
 
 def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
-    registry = load_registry()
+    registry = load_registry(EXPERIMENTS)
     table = select_tables(registry, "paper", ["main"], datasets=["hwu64"], methods=["ls", "hs_rau"])["main"]
     assert [[row.method for row in group] for group in table.rows] == [["ls"], ["hs_rau"]]
     assert [column.label for column in table.columns] == ["HWU64"]
@@ -231,23 +231,23 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
 )
 def test_unknown_selections_lead_to_known_ones(names, datasets, methods, sentence) -> None:
     with pytest.raises(UserError, match=re.escape(sentence)):
-        select_tables(load_registry(), "paper", names, datasets, methods)
+        select_tables(load_registry(EXPERIMENTS), "paper", names, datasets, methods)
 
 
 def test_a_table_that_a_profile_has_nothing_of_leads_to_those_that_have() -> None:
     with pytest.raises(
         UserError, match=r"small has nothing of what was asked for in noise\. Profiles that have it: paper,"
     ):
-        select_tables(load_registry(), "small", ["noise"])
+        select_tables(load_registry(EXPERIMENTS), "small", ["noise"])
 
 
 def test_an_unknown_profile_leads_to_a_known_one() -> None:
     with pytest.raises(UserError, match='there is no profile "compct"; did you mean "compact"'):
-        load_registry().profile("compct")
+        load_registry(EXPERIMENTS).profile("compct")
 
 
 def test_table_4_looks_at_labels_of_tnews_and_averages_what_it_does_not_show() -> None:
-    registry = load_registry()
+    registry = load_registry(EXPERIMENTS)
     table = registry.tables["low_frequency"]
     *single, average = list(cell_requests(registry, table, table.rows[0][0]))
     assert [request.parts[0].rarest for _, (request,) in single] == [1, 2, 3]
@@ -262,7 +262,7 @@ ROUNDING = 0.0101
 
 
 def test_every_cell_of_every_table_has_the_papers_number() -> None:
-    registry = load_registry()
+    registry = load_registry(EXPERIMENTS)
     count = 0
     for name, table in registry.tables.items():
         if table.optional:  # beyond the paper
@@ -277,7 +277,7 @@ def test_every_cell_of_every_table_has_the_papers_number() -> None:
 
 
 def test_printed_averages_are_the_means_of_what_is_printed() -> None:
-    paper = load_registry().paper
+    paper = load_registry(EXPERIMENTS).paper
     slips = []
     for name in ("main", "main_full"):
         for row, cells in paper[name].items():
@@ -300,7 +300,7 @@ def test_printed_averages_are_the_means_of_what_is_printed() -> None:
 
 
 def test_short_and_full_tables_agree() -> None:
-    paper = load_registry().paper
+    paper = load_registry(EXPERIMENTS).paper
     for short, full in (("main", "main_full"), ("noise", "noise_full"), ("low_frequency", "low_frequency_full")):
         for row, cells in paper[short].items():
             for label, values in cells.items():
@@ -316,7 +316,7 @@ def test_short_and_full_tables_agree() -> None:
 
 
 def test_differences_that_the_text_quotes_are_in_the_tables() -> None:
-    paper = load_registry().paper
+    paper = load_registry(EXPERIMENTS).paper
 
     def gain(table: str, column: str, metric: str, better: str = "hs_rau", worse: str = "bert") -> float:
         return round(paper[table][better][column][metric] - paper[table][worse][column][metric], 2)
@@ -333,13 +333,13 @@ def test_differences_that_the_text_quotes_are_in_the_tables() -> None:
 
 
 def test_temperature_scaling_keeps_the_papers_predictions() -> None:
-    paper = load_registry().paper["main_full"]
+    paper = load_registry(EXPERIMENTS).paper["main_full"]
     for label in ("TNEWS", "HWU64", "BANKING77"):
         for metric in ("accuracy", "precision", "recall", "f1"):
             assert paper["ts"][label][metric] == paper["bert"][label][metric]
 
 
-PAPER_SOURCE = EXPERIMENTS.parent.parent / "shared" / "paper" / "hs-rau-aaai2022.tex"
+PAPER_SOURCE = PROJECT.parent / "shared" / "paper" / "hs-rau-aaai2022.tex"
 
 
 @pytest.mark.skipif(not PAPER_SOURCE.is_file(), reason="needs the paper's LaTeX source beside the checkout")
@@ -348,7 +348,7 @@ def test_every_number_stands_in_the_papers_source() -> None:
     for number in re.findall(r"(?<![\d.\[])\d+\.\d{2,3}(?![\d.])", PAPER_SOURCE.read_text(encoding="utf-8")):
         printed[float(number)] = printed.get(float(number), 0) + 1
     wanted: dict[float, int] = {}
-    for rows in load_registry().paper.values():
+    for rows in load_registry(EXPERIMENTS).paper.values():
         for cells in rows.values():
             for values in cells.values():
                 for value in values.values():
@@ -391,7 +391,7 @@ def test_a_rule_for_a_method_holds_for_its_calibrated_form(experiments: Path) ->
 
 
 def test_optional_tables_are_made_only_where_they_are_asked_for() -> None:
-    registry = load_registry()
+    registry = load_registry(EXPERIMENTS)
     assert "more_methods" not in select_tables(registry, "small", ["all"])
     assert list(select_tables(registry, "small", ["more_methods"])) == ["more_methods"]
     assert list(select_tables(registry, "paper", ["all", "more_methods"])) == [*TABLES, "more_methods"]

@@ -17,6 +17,7 @@ from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
+from tests.conftest import EXPERIMENTS
 from tests.results import failed_result, made_result, tiny_inputs
 
 LISTING = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-11111111-aaaa)
@@ -123,7 +124,7 @@ def test_durations_are_said_as_a_person_would(seconds: float, text: str) -> None
 
 
 def test_work_counts_operations_of_real_tokens() -> None:
-    registry = load_registry()
+    registry = load_registry(EXPERIMENTS)
     run = resolve_run(registry, "paper", Subject("tnews", "base", "bert"), 0, Inputs())
     work = work_of(run, registry.datasets["tnews"], registry.encoders["bert_base_chinese"])
     weights = 12 * (4 * 768**2 + 2 * 768 * 3072)

@@ -15,6 +15,7 @@ from benchmark.specs import (
     recipe_identity,
     sub_seed,
 )
+from tests.conftest import EXPERIMENTS
 
 INPUTS = Inputs(
     {"tnews": "a" * 64, "banking77": "b" * 64}, {"bert_base_chinese": "c" * 64, "bert_base_uncased": "d" * 64}
@@ -23,7 +24,7 @@ INPUTS = Inputs(
 
 @pytest.fixture(scope="module")
 def registry() -> Registry:
-    return load_registry()
+    return load_registry(EXPERIMENTS)
 
 
 @pytest.fixture(scope="module")

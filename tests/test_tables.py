@@ -28,6 +28,7 @@ from benchmark.tables import (
     seeds_at_hand,
 )
 from benchmark.tables.sharing import _most_compared
+from tests.conftest import EXPERIMENTS
 from tests.results import failed_result, made_result, tiny_inputs, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
@@ -315,7 +316,7 @@ def test_what_is_missing_is_said_and_shown(registry: Registry) -> None:
 
 def test_captions_say_what_a_profile_must_say(registry: Registry, results: list[Result]) -> None:
     assert "For tests only." in to_markdown(grid(registry, results, "main"))
-    demo = load_registry().profiles["demo"]
+    demo = load_registry(EXPERIMENTS).profiles["demo"]
     assert "Generated data" in demo.note
 
 

@@ -36,6 +36,7 @@ from benchmark.specs import (
 )
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData, _set_learning_rate, backward, train
 from benchmark.training.objective import Diverged, Objective
+from tests.conftest import EXPERIMENTS
 
 CPU = torch.device("cpu")
 BY_ENTROPY = StartByEntropy(until_entropy=1.0, at_least_epochs=1, at_most_share=0.5)
@@ -350,7 +351,7 @@ def test_learning_rate_warms_up_and_decays_to_nothing() -> None:
     from benchmark.training.loop import _set_learning_rate
 
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    settings = load_registry().profiles["paper"].training[0]
+    settings = load_registry(EXPERIMENTS).profiles["paper"].training[0]
     spec = type("S", (), {"warmup_share": 0.2, "learning_rate": 2.0, "decay": settings.decay})
     rates = []
     for step in range(10):
