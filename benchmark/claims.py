@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 class Judgement:
     """A claim and what became of it. ``ours``: the difference between the row and the other one that decides, as
     printed; ``interval``: its 95 % interval; ``paper``: the paper's difference between the same two, where
-    ours is missing that to the nearest other one.
+    ours is missing that which would decide there.
     """
 
     name: str
@@ -35,6 +35,8 @@ class Judgement:
     paper: float | None = None
     tested: bool = True  # False where the verdict is left open because runs are missing
     seeds: tuple[int, ...] = ()  # that both rows have
+    fewest_seeds: int = 0  # of the comparisons that could be made
+    precisions: tuple[str, ...] = ()  # of the trainings behind the table
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class _Compared:
     """One comparison: its outcome and the difference to the row that decides it, the sign being that of row - other."""
 
     outcome: Outcome
-    margin: float  # how far the row is on the claimed side; negative on the other one
+    margin: float  # how far the row is on the claimed side, negative on the other one; where it is missing, the paper's
     ours: float | None = None
     interval: tuple[float, float] | None = None
     paper: float | None = None
@@ -100,6 +102,8 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         paper=decisive.paper,
         tested=decisive.outcome != "missing",
         seeds=decisive.seeds,
+        fewest_seeds=min((len(item.seeds) for item in compared if item.seeds), default=0),
+        precisions=grid.precisions,
     )
 
 
@@ -107,7 +111,7 @@ def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], toler
     count = sum(item.outcome == decisive.outcome for item in compared)
     of_all = f" ({count} of {len(compared)} comparisons)" if len(compared) > 1 else ""
     if decisive.outcome == "missing":
-        several = f"{count} of {len(compared)} comparisons, first " if len(compared) > 1 else ""
+        several = f"{count} of {len(compared)} comparisons, among them " if len(compared) > 1 else ""
         return "cannot be told", f"missing: {several}{decisive.text}"
     if decisive.outcome == "wrong":
         return "not reproduced", f"{decisive.text} comes out the other way{of_all}"
@@ -137,7 +141,10 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     else:
         against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
         found = _deciding(claim, against, _strength if claim.holds != "not_best" else _strength_for)
-    return found if found.paper is not None else replace(found, paper=_paper(claim, row, list(others.values())))
+    paper = found.paper if found.paper is not None else _paper(claim, row, list(others.values()))
+    if found.outcome == "missing" and row is not None and paper is not None:
+        return replace(found, paper=paper, margin=_side(claim, row) * paper)
+    return replace(found, paper=paper)
 
 
 def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:

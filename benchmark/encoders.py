@@ -3,6 +3,7 @@ torch.
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -88,6 +89,59 @@ def built_fingerprint(encoder: Encoder) -> str:
     assert isinstance(encoder.source, BuiltSource)
     recipe = f"{BUILD_VERSION} {canonical(encoder.source)} {canonical(encoder.size)}"
     return hashlib.sha256(recipe.encode()).hexdigest()
+
+
+def encoder_fingerprint(found: FoundEncoder, encoder: Encoder, hashes: "FileHashes") -> str:
+    """SHA-256 over name and content of every file that makes up the encoder, and a tokenizer class if one is
+    declared; of a built encoder that of its declaration.
+    """
+    if found.origin == "built":
+        return built_fingerprint(encoder)
+    digest = hashlib.sha256()
+    if isinstance(encoder.source, PretrainedSource) and encoder.source.tokenizer_class is not None:
+        digest.update(f"{encoder.source.tokenizer_class}\n".encode())
+    for path in content_files(found.folder):
+        digest.update(f"{path.name} {hashes.sha256(path)}\n".encode())
+    return digest.hexdigest()
+
+
+class FileHashes:
+    """SHA-256 of large files, remembered by path, size and time of change, so that weights are read once and not at
+    every plan.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.changed = False
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self.known: dict[str, list[int | str]] = known if isinstance(known, dict) else {}
+
+    def sha256(self, path: Path) -> str:
+        real = path.resolve()
+        status = real.stat()
+        entry = self.known.get(str(real))
+        if isinstance(entry, list) and len(entry) == 3 and entry[:2] == [status.st_size, status.st_mtime_ns]:
+            return str(entry[2])
+        with real.open("rb") as file:
+            value = hashlib.file_digest(file, "sha256").hexdigest()
+        self.known[str(real)] = [status.st_size, status.st_mtime_ns, value]
+        self.changed = True
+        return value
+
+    def save(self) -> None:
+        """Keep what was learnt; a cache that cannot be written only costs time."""
+        if not self.changed:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+            temporary.write_text(json.dumps(self.known), encoding="utf-8")
+            os.replace(temporary, self.path)
+        except OSError:
+            pass
 
 
 def missing_encoder_sentence(name: str, encoder: Encoder) -> str:

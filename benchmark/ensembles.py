@@ -1,7 +1,7 @@
 """Deep ensembles: views of several runs that differ in their seed, scored from stored logits; nothing is trained."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ from benchmark.declarations import Table
 from benchmark.metrics import softmax
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
-from benchmark.scoring import score
-from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
+from benchmark.scoring import score_all
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Member, Outline, ResultFolder, claim
 
 
@@ -42,14 +42,20 @@ def ensembles(
                 yield Ensemble(view, runs, registry.measures)
 
 
-def score_ensembles(
-    folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished[Outline]
-) -> tuple[int, list[Outline]]:
-    """Score the ensembles whose runs are all done and that are not scored yet, or were before a run was made again.
-
-    Returns how many were scored, and the results whose logits are not at hand, for which ensembles wait.
+@dataclass
+class Scored:
+    """How many ensembles were scored, the results whose logits are not at hand, for which ensembles wait, and a
+    sentence for each ensemble that could not be scored.
     """
-    count, lacking = 0, []
+
+    count: int = 0
+    lacking: list[Outline] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished[Outline]) -> Scored:
+    """Score the ensembles whose runs are all done and that are not scored yet, or were before a run was made again."""
+    scored = Scored()
     for ensemble in wanted:
         results = [finished.find(run) for run in ensemble.runs]
         done = [result for result in results if result is not None and result.status == "success"]
@@ -63,15 +69,17 @@ def score_ensembles(
             if not ours or first.logits != done[0].logits or up_to_date:
                 continue
             stored = [folder.read_logits(result) for result in done]
-            lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
+            scored.lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
             logits = [one for one in stored if one is not None]
             if len(logits) == len(members):
                 assert first.data is not None, "a successful result has data"
-                record = score(ensemble.view, combined(logits), first.data).model_copy(update={"members": members})
-                others = [view for view in first.views if view.view_id != record.view_id]
-                folder.save(first.model_copy(update={"views": [*others, record]}))
-                count += 1
-    return count, lacking
+                records, failures = score_all([ensemble.view], combined(logits), first.data)
+                scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures]
+                new = [record.model_copy(update={"members": members}) for record in records]
+                others = [view for view in first.views if view.view_id != identity(ensemble.view)]
+                folder.save(first.model_copy(update={"views": [*others, *new]}))
+                scored.count += len(new)
+    return scored
 
 
 def sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:

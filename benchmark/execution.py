@@ -85,6 +85,7 @@ def train(
             data_folders=placed.where.all_data_folders(),
             encoder_folders=placed.where.encoder_folders,
             built_encoders=placed.where.built_encoders,
+            file_hashes=placed.where.file_hashes,
             own_code=placed.own_functions,
             device="cuda" if slot.device.kind == "cuda" else "cpu",
             threads=slot.threads,

@@ -1,21 +1,13 @@
 """Which of the declared data sets and encoders are on this machine, and what exactly they hold. Without torch."""
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark.data import is_here, load_corpus, missing_sentence
-from benchmark.declarations import Encoder, PretrainedSource, Table
-from benchmark.encoders import (
-    FoundEncoder,
-    built_fingerprint,
-    content_files,
-    find_encoder,
-    missing_encoder_sentence,
-)
+from benchmark.declarations import Table
+from benchmark.encoders import FileHashes, encoder_fingerprint, find_encoder, missing_encoder_sentence
 from benchmark.errors import UserError
 from benchmark.registry import Inputs, Registry, encoder_name, table_subjects
 
@@ -35,6 +27,10 @@ class Places:
     @property
     def built_encoders(self) -> Path:
         return self.cache / "encoders"
+
+    @property
+    def file_hashes(self) -> Path:
+        return self.cache / "fingerprints.json"
 
     @property
     def fetched_data(self) -> Path:
@@ -84,7 +80,7 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
     Raises UserError for an input that is here but wrong (a file that cannot be read, a row without a label, sizes
     that differ).
     """
-    hashes = _FileHashes(where.cache / "fingerprints.json")
+    hashes = FileHashes(where.file_hashes)
     found_datasets: dict[str, str | None] = {}
     found_encoders: dict[str, str | None] = {}
     missing = {}
@@ -101,63 +97,10 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
         if found is None:
             missing[f"encoder {name}"] = missing_encoder_sentence(name, encoder)
             found_encoders[name] = None
-        elif found.origin == "built":
-            found_encoders[name] = built_fingerprint(encoder)
         else:
-            found_encoders[name] = _folder_fingerprint(found, encoder, hashes)
+            found_encoders[name] = encoder_fingerprint(found, encoder, hashes)
     hashes.save()
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
-
-
-def _folder_fingerprint(found: FoundEncoder, encoder: Encoder, hashes: "_FileHashes") -> str:
-    """SHA-256 over name and content of every file that makes up the encoder, and a tokenizer class if one is
-    declared.
-    """
-    digest = hashlib.sha256()
-    if isinstance(encoder.source, PretrainedSource) and encoder.source.tokenizer_class is not None:
-        digest.update(f"{encoder.source.tokenizer_class}\n".encode())
-    for path in content_files(found.folder):
-        digest.update(f"{path.name} {hashes.sha256(path)}\n".encode())
-    return digest.hexdigest()
-
-
-class _FileHashes:
-    """SHA-256 of large files, remembered by path, size and time of change, so that weights are read once and not at
-    every plan.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.changed = False
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        self.known: dict[str, list[int | str]] = known if isinstance(known, dict) else {}
-
-    def sha256(self, path: Path) -> str:
-        real = path.resolve()
-        status = real.stat()
-        entry = self.known.get(str(real))
-        if isinstance(entry, list) and len(entry) == 3 and entry[:2] == [status.st_size, status.st_mtime_ns]:
-            return str(entry[2])
-        with real.open("rb") as file:
-            value = hashlib.file_digest(file, "sha256").hexdigest()
-        self.known[str(real)] = [status.st_size, status.st_mtime_ns, value]
-        self.changed = True
-        return value
-
-    def save(self) -> None:
-        """Keep what was learnt; a cache that cannot be written only costs time."""
-        if not self.changed:
-            return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            temporary.write_text(json.dumps(self.known), encoding="utf-8")
-            os.replace(temporary, self.path)
-        except OSError:
-            pass
 
 
 def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:

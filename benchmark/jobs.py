@@ -20,6 +20,7 @@ class WorkerSetup(Declared):
     data_folders: Items[FolderPath]
     encoder_folders: Items[FolderPath]
     built_encoders: FolderPath
+    file_hashes: FolderPath  # a file that remembers the SHA-256 of encoders' files
     own_code: FolderPath
     device: Literal["cpu", "cuda"]
     threads: int

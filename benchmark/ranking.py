@@ -36,6 +36,7 @@ class Ranking:
     agreement: tuple[float | None, ...]
     seeds: tuple[int, ...]
     short: tuple[str, ...]  # methods left out, having fewer values or other seeds
+    precisions: tuple[str, ...]  # of the trainings
 
 
 def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
@@ -76,6 +77,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         agreement=tuple(_agreement(ranks[place], ranks[base]) for place in range(len(names))),
         seeds=shared.grid.seeds,
         short=shared.short,
+        precisions=shared.grid.precisions,
     )
 
 

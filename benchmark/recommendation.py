@@ -17,6 +17,7 @@ from benchmark.tables import (
     left_out,
     over_shared_seeds,
     seeds_in_words,
+    trained_in,
 )
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
@@ -134,6 +135,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         _few_rows(builder, dataset, baseline.row.key),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
+        trained_in(shared.grid.precisions),
         f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
     ]
     return Recommendation(label, advised.name, tuple(filter(None, sentences)))

@@ -22,7 +22,7 @@ from benchmark.render import (
     to_markdown,
 )
 from benchmark.search import choices
-from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words
+from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words, trained_in
 
 
 def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
@@ -38,10 +38,11 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     """The verdicts, from the whole tables, also those of which the profile has a part."""
     judgements = judge_all(builder)
     rule = f"A size is reproduced where {size_rule(builder.registry.tolerance)}."
-    tested = [judgement.seeds for judgement in judgements if judgement.tested]
-    seeds = tuple(sorted(set().union(*tested)))
-    one_seed = ONE_SEED if any(len(behind) == 1 for behind in tested) else ""
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, rule]))
+    tested = [judgement for judgement in judgements if judgement.tested]
+    seeds = tuple(sorted(set().union(*(judgement.seeds for judgement in tested))))
+    one_seed = ONE_SEED if any(judgement.fewest_seeds == 1 for judgement in tested) else ""
+    mixed = trained_in(precision for judgement in tested for precision in judgement.precisions)
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, mixed, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}
     return {"claims.md": claims_to_markdown(judgements, note)}

@@ -224,14 +224,18 @@ def _score_ensembles(console: Console, asked: _Asked) -> bool:
     finished = asked.finished
     if any(planned.action != "skip" for planned in asked.plan):
         finished = _finished(asked.folder, asked.folder.outlines()[0])
-    scored, lacking = score_ensembles(asked.folder, wanted, finished)
-    if scored:
-        console.print(f"{scored} ensemble{'s' if scored > 1 else ''} scored from the logits of finished runs")
-    for path in dict.fromkeys(str(asked.folder.path(result.run)) for result in lacking):
+    scored = score_ensembles(asked.folder, wanted, finished)
+    if scored.count:
+        console.print(
+            f"{scored.count} ensemble{'s' if scored.count > 1 else ''} scored from the logits of finished runs"
+        )
+    for failure in scored.failures:
+        console.print(f"failed: {failure} (what was trained is kept)")
+    for path in dict.fromkeys(str(asked.folder.path(result.run)) for result in scored.lacking):
         console.print(
             f"failed: {path}: its logits are not here, so its ensemble was not scored; --redo trains it again"
         )
-    return not lacking
+    return not scored.lacking and not scored.failures
 
 
 def _finished(folder: ResultFolder, results: list[Outline]) -> Finished[Outline]:

@@ -51,6 +51,7 @@ class Choice:
     left_out: tuple[int, ...]  # seeds that not every candidate has
     at_edge: tuple[str, ...]  # axes on which the chosen one is the smallest or largest tried
     rows: int | None  # of the validation split
+    precisions: tuple[str, ...]  # of the trainings
 
 
 def searches_for(registry: Registry, profile_name: str) -> list[str]:
@@ -162,6 +163,7 @@ def choices(
             left_out=tuple(seed for seed in seeds if shared and seed not in shared),
             at_edge=_at_edge(search, options, tried),
             rows=_validation_rows(found),
+            precisions=_precisions(found, shared or seeds),
         )
 
     return [choice(subject) for subject in table_subjects(registry, table)]
@@ -216,6 +218,11 @@ def _at_edge(search: Search, options: Sequence[Candidate], tried: Sequence[Tried
         if len(numbers := [one for one in axis.to if isinstance(one, int | float) and not isinstance(one, bool)]) > 2
         and value in (min(numbers), max(numbers))
     )
+
+
+def _precisions(found: Sequence[Mapping[int, Result | None]], seeds: Sequence[int]) -> tuple[str, ...]:
+    results = (by_seed[seed] for by_seed in found for seed in seeds)
+    return tuple(sorted({result.training.precision for result in results if result is not None and result.training}))
 
 
 def _validation_rows(found: Sequence[Mapping[int, Result | None]]) -> int | None:

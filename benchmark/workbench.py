@@ -10,7 +10,13 @@ import torch
 from torch import Tensor
 
 from benchmark.data import Corpus, corrupt_labels, load_corpus
-from benchmark.encoders import FoundEncoder, find_encoder, missing_encoder_sentence
+from benchmark.encoders import (
+    FileHashes,
+    FoundEncoder,
+    encoder_fingerprint,
+    find_encoder,
+    missing_encoder_sentence,
+)
 from benchmark.errors import UserError
 from benchmark.jobs import Job, WorkerSetup
 from benchmark.models import (
@@ -125,17 +131,27 @@ class Workbench:
         return LoadedEncoder(module, pretrained, found, parameters)
 
     def _find(self, job: Job) -> FoundEncoder:
-        """The encoder's folder, built where it is one to build."""
+        """The encoder's folder, built where it is one to build; UserError where its content is not what was planned
+        with.
+        """
+        name, wanted = job.run.encoder.encoder, job.run.encoder.fingerprint
 
         def find() -> FoundEncoder:
             found = find_encoder(job.encoder, self.setup.encoder_folders, self.setup.built_encoders)
             if found is None:
-                raise UserError(missing_encoder_sentence(job.run.encoder.encoder, job.encoder))
+                raise UserError(missing_encoder_sentence(name, job.encoder))
             if found.origin == "built":
                 build_encoder(job.encoder, found.folder)
+            hashes = FileHashes(self.setup.file_hashes)
+            if encoder_fingerprint(found, job.encoder, hashes) != wanted:
+                raise UserError(
+                    f'The encoder "{name}" in {found.folder} is not the one that this run was planned with; where that '
+                    "was on another machine, give both the same files, else start the benchmark again."
+                )
+            hashes.save()
             return found
 
-        return _once(self._places, job.run.encoder.fingerprint, find)
+        return _once(self._places, wanted, find)
 
     def _tokenised(self, job: Job, corpus: Corpus) -> dict[str, TokenisedTexts]:
         max_length = job.run.encoder.max_length

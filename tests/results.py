@@ -130,6 +130,7 @@ def worker_setup(results_root: Path, where: Places | None = None, threads: int =
         data_folders=where.all_data_folders() if where else (),
         encoder_folders=(),
         built_encoders=where.built_encoders if where else results_root,
+        file_hashes=where.file_hashes if where else results_root / "fingerprints.json",
         own_code=where.cache if where else results_root,
         device="cpu",
         threads=threads,

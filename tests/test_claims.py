@@ -168,6 +168,21 @@ def test_the_papers_difference_is_that_to_the_same_row() -> None:
     assert (found.ours, found.paper) == (1.0, 4.0)  # to b, though c is the paper's runner-up
     missing = judge("x", claim("best", ["b", "c"]), grid(rows | {"a": cell(None, paper=9.0)}), TOLERANCE)
     assert (missing.ours, missing.paper) == (None, 1.0)
+    comparisons = [Comparison(row="a", against=(other,), column="TNEWS", metric="f1") for other in "bc"]
+    apart = claim("best").model_copy(update={"comparisons": tuple(comparisons)})
+    missing = judge("x", apart, grid(rows | {"a": cell(None, paper=9.0)}), TOLERANCE)
+    assert (missing.ours, missing.paper) == (None, 1.0)  # the nearest of all comparisons, not the first
+
+
+def test_one_seed_behind_any_comparison_is_known() -> None:
+    """The one that decides has two seeds, another has one."""
+    draws = np.zeros((2, 300))
+    two = Cell((50.0, 50.0), 2, 2, "higher", seeds=(0, 1), resample=lambda: draws + 50)
+    near = Cell((49.0, 49.0), 2, 2, "higher", seeds=(0, 1), resample=lambda: draws + 49)
+    comparisons = [Comparison(row="a", against=(other,), column="TNEWS", metric="f1") for other in "bc"]
+    apart = claim("best").model_copy(update={"comparisons": tuple(comparisons)})
+    found = judge("x", apart, grid({"a": two, "b": near, "c": cell(30.0)}), TOLERANCE)
+    assert (found.why, found.seeds, found.fewest_seeds) == ("TNEWS F1: A against B", (0, 1), 1)
 
 
 def test_verdicts_say_of_how_many_seeds_they_are() -> None:
@@ -225,7 +240,7 @@ def test_what_is_missing_of_several_comparisons_is_said() -> None:
         TOLERANCE,
     )
     assert not found.tested
-    assert found.why == "missing: 1 of 2 comparisons, first TNEWS F1: A against C (no result)"
+    assert found.why == "missing: 1 of 2 comparisons, among them TNEWS F1: A against C (no result)"
 
 
 def test_verdicts_are_rendered_with_names_as_themselves() -> None:

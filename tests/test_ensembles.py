@@ -33,8 +33,9 @@ def stored(registry: Registry, folder: ResultFolder, *seeds: int, of: int = 0) -
 
 def scored(registry: Registry, folder: ResultFolder, *seeds: int) -> tuple[int, int]:
     wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), seeds, tiny_inputs())
-    count, lacking = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
-    return count, len(lacking)
+    found = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
+    assert not found.failures
+    return found.count, len(found.lacking)
 
 
 def test_an_ensemble_is_the_mean_of_its_members_probabilities() -> None:
@@ -86,6 +87,19 @@ def test_an_ensemble_scored_before_there_was_a_measure_is_scored_anew(registry: 
     folder.put(first, None)
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
     assert scored(registry, folder, 0, 1, 2) == (0, 0)
+
+
+def test_an_ensemble_that_cannot_be_scored_is_said_and_costs_no_other(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    stored(registry, folder, 0, 1, 2, 3, 4, 5)
+    logits = made_logits(1)
+    logits.test_logits[0, 0] = np.nan
+    folder.save(made_result(registry, BERT, 1), logits)
+    wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), range(6), tiny_inputs())
+    found = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
+    assert (found.count, found.lacking) == (1, [])
+    (failure,) = found.failures
+    assert "the test rows, calibrator deep_ensemble, could not be scored: ValueError" in failure
 
 
 def test_without_its_logits_an_ensemble_waits(registry: Registry, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def setup_of(cache: Path, root: Path) -> WorkerSetup:
         data_folders=where.all_data_folders(),
         encoder_folders=(),
         built_encoders=where.built_encoders,
+        file_hashes=where.file_hashes,
         own_code=root,
         device="cpu",
         threads=1,

@@ -160,6 +160,9 @@ def test_only_seeds_that_every_candidate_has_are_compared(searching: Registry) -
     assert choice.seeds == (0,)
     assert [one.chosen for one in choice.tried] == [False, False, False, True]
     assert "Left out: seed 1, which not every candidate has." in search_to_markdown("rates", "About.", [choice])
+    assert choice.precisions == ("float32",)
+    mixed = search_to_markdown("rates", "About.", [replace(choice, precisions=("bfloat16", "float32"))])
+    assert "Trained in bfloat16 and float32, which are not told apart here." in mixed
 
 
 def test_nothing_is_chosen_before_all_are_trained(searching: Registry) -> None:

@@ -136,7 +136,11 @@ def test_names_are_readable_and_different(registry: Registry) -> None:
         for seed in (0, 1)
     }
     assert len(names) == 24
-    name = readable_name(resolve_run(registry, "paper", Subject("tnews", "base", "hs_rau", 0.3), 1, INPUTS))
+    run = resolve_run(registry, "paper", Subject("tnews", "base", "hs_rau", 0.3), 1, INPUTS)
+    long = run.model_copy(update={"data": run.data.model_copy(update={"dataset": "d" * 300})})
+    assert len(readable_name(long)) < 200  # an ending of a file being written still fits into 255
+    assert readable_name(long).endswith(f".{identity(long)[:12]}")
+    name = readable_name(run)
     assert name.startswith("tnews.noise0.3.bert_base_chinese.hyperspherical.cross_entropy+rau+poscal.seed1.")
 
 

@@ -2,12 +2,14 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmark.claims import judge_all
+from benchmark.declarations import Comparison
 from benchmark.errors import UserError
 from benchmark.page.details import detail
 from benchmark.plan import Finished
@@ -15,6 +17,7 @@ from benchmark.registry import Inputs, Registry, Subject, load_registry, select_
 from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
+from benchmark.reporting import advice_in, claims_in, ranking_in
 from benchmark.store import Result
 from benchmark.tables import (
     Cell,
@@ -194,6 +197,23 @@ def test_a_table_of_trainings_in_two_precisions_says_so(registry: Registry) -> N
     assert sentence not in to_markdown(grid(registry, [first, second], "main", seeds=(0, 1)))
 
 
+LS_BESIDE_BERT = Comparison(row="ls", against=("bert",), column="HWU64", metric="f1")
+
+
+def test_so_do_advice_ranks_verdicts_and_searches(registry: Registry) -> None:
+    """BERT's and LS's trainings, a method in each precision, then both in one."""
+    bert, ls = (made_result(registry, Subject("hwu64", "base", method)) for method in ("bert", "ls"))
+    other = ls.model_copy(update={"training": ls.training.model_copy(update={"precision": "bfloat16"})})
+    claims = {"a": registry.claims["best_f1_hwu64"].model_copy(update={"comparisons": (LS_BESIDE_BERT,)})}
+    table = {"main": registry.tables["main"]}
+    for second, mixed in ((other, True), (ls, False)):
+        judging = replace(registry, claims=claims)
+        builder = GridBuilder(judging, "tiny", Finished.of([bert, second]), tiny_inputs(), (0,))
+        for texts in (advice_in(builder, table), ranking_in(builder, table), claims_in(builder, "markdown")):
+            (text,) = texts.values()
+            assert ("Trained in bfloat16 and float32" in text) == mixed, text
+
+
 def cells(values: list[float | None], better: str) -> list[Cell]:
     return [Cell(() if value is None else (value,), 1, 2, better) for value in values]
 
@@ -258,6 +278,30 @@ def test_a_lead_within_noise_is_marked() -> None:
     assert "° The lead over the runner-up is within noise" in markdown
     assert "over the 2 leads tested here" in markdown
     assert r"\textbf{80.00}$^{\circ}$" in to_latex(made)
+
+
+def test_a_lead_that_nothing_pairs_is_marked_as_not_tested() -> None:
+    """An ensemble of seeds 0 to 2 beside three trainings: seed 0 alone is no pair of it; nor are other seeds."""
+    draws = np.zeros((3, 300))
+    singles = Cell((70.0, 72.0, 74.0), 3, 2, "higher", seeds=(0, 1, 2), resample=lambda: 70 + draws)
+    ensemble = Cell((75.0,), 3, 2, "higher", seeds=(0,), trainings=3, resample=lambda: 75 + draws[:1])
+    elsewhere = Cell((75.0,), 3, 2, "higher", seeds=(3,), resample=lambda: 75 + draws[:1])
+    not_resampled = Cell((75.0,), 3, 2, "higher", seeds=(0,), trainings=3)
+    ahead = GridRow("A", "a", (ensemble, elsewhere, not_resampled))
+    groups = mark_best([[ahead, GridRow("B", "b", (singles,) * 3)]], per_group=False)
+    cells = groups[0][0].cells
+    assert [(cell.best, cell.lead, cell.lead_untested) for cell in cells] == [
+        (True, None, True),
+        (True, None, True),
+        (True, None, False),
+    ]
+    columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("X", "Y", "Z"))
+    made = Grid("t", "1", "Caption.", None, (0, 1, 2), columns, groups)
+    assert "| A       | **75.00 (n=1)**‡ | **75.00 (n=1)**‡ | **75.00 (n=1)** |" in to_markdown(made)
+    assert "‡ The lead over the runner-up is not tested" in to_markdown(made)
+    assert r"\textbf{75.00 (n=1)}$^{\ddagger}$" in to_latex(made)
+    both = Cell((76.0,), 3, 2, "higher", seeds=(0,), trainings=3, resample=lambda: 76 + draws[:1])
+    assert difference(both, ensemble).estimate == 1.0
 
 
 def test_leads_are_judged_together() -> None:

@@ -342,6 +342,13 @@ def test_a_run_that_diverges_says_so(bench: Bench) -> None:
         bench.train(bench.run("bert", learning_rate=1e30, max_gradient_norm=None))
 
 
+def test_weights_that_the_last_step_ruins_are_no_result(bench: Bench) -> None:
+    """One step of an infinite size: its loss, taken before it, is finite."""
+    run = bench.run("bert", batch_size=96, epochs=1, learning_rate=1e38, max_gradient_norm=None, warmup_share=0.0)
+    with pytest.raises(Diverged, match="after the last step the logits were not finite"):
+        bench.train(run)
+
+
 def test_the_last_short_batch_is_trained_on(bench: Bench) -> None:
     run = bench.run("bert", batch_size=64, epochs=2)  # 96 rows: batches of 64 and 32
     assert bench.train(run).steps == 4
@@ -571,6 +578,18 @@ def test_the_weights_of_a_head_of_ones_own_follow_the_seed(bench: Bench, monkeyp
         bench.train(bench.run("bert", seed=seed, epochs=1))
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
+
+
+def test_the_two_generators_of_an_own_head_differ(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+
+    def drawing(spec: object, hidden: int, n_labels: int, generator: torch.Generator) -> torch.nn.Module:
+        drawn.append((torch.randn(5), torch.randn(5, generator=generator)))
+        return torch.nn.Linear(hidden, n_labels)
+
+    monkeypatch.setattr("benchmark.training.loop.build_head", drawing)
+    bench.train(bench.run("bert", epochs=1))
+    assert not torch.equal(*drawn[0])
 
 
 DECLARED = {

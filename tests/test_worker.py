@@ -1,6 +1,7 @@
 """What a worker makes of trainings that fail."""
 
 import io
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,15 @@ import pytest
 import torch
 
 from benchmark import scoring
+from benchmark.declarations import PretrainedSource
+from benchmark.encoders import FileHashes, encoder_fingerprint, find_encoder
 from benchmark.errors import UserError
 from benchmark.execution import score_again
+from benchmark.inputs import find_inputs, find_table_inputs, places
 from benchmark.jobs import Job
+from benchmark.models import build_encoder
 from benchmark.plan import Finished, make_plan
-from benchmark.registry import Registry, Subject, select_tables
+from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, ViewSpec
 from benchmark.store import ResultFolder, ViewRecord
@@ -89,6 +94,48 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     assert [planned.action for planned in plan] == ["score"]
     assert score_again(folder, plan, finished, tmp_path) == (1, [])
     assert not folder.read(real.run).unscored(plan[0].views)
+
+
+def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, tmp_path: Path) -> None:
+    """As where another machine has another copy under the same name, or files were exchanged since."""
+    where = places(None, None, tmp_path / "cache")
+    tables = select_tables(registry, "tiny", ["main"], ["tnews"], ["bert"])
+    found = find_table_inputs(registry, "tiny", tables.values(), where).inputs
+    (planned,) = make_plan(registry, "tiny", tables, [0], found, Finished.of([]))
+    bench = Workbench(worker_setup(tmp_path, where), torch.device("cpu"))
+    job = job_of(registry, planned.run)
+    assert bench.encoder(job).found.origin == "built"
+    for part, sentence in (
+        ("data", 'The data set "tiny_tnews" has changed since this run was planned'),
+        ("encoder", r'The encoder "tiny_base" in .* is not the one that this run was planned with'),
+    ):
+        spec = getattr(planned.run, part).model_copy(update={"fingerprint": "f" * 64})
+        other = job_of(registry, planned.run.model_copy(update={part: spec}))
+        with pytest.raises(UserError, match=sentence):
+            bench.encoder(other)
+
+
+def test_a_folder_of_another_content_is_refused(registry: Registry, tmp_path: Path) -> None:
+    """The files of one encoder, then those of another in the same folder: planned with the first, it is not trained."""
+    folder = tmp_path / "encoders" / "mine"
+    build_encoder(registry.encoders["tiny_base"], folder)
+    declared = registry.encoders["tiny_base"].model_copy(
+        update={"source": PretrainedSource(kind="pretrained", id="someone/mine", revision="main")}
+    )
+    found = find_encoder(declared, [folder.parent], tmp_path)
+    hashes = tmp_path / "hashes.json"
+    planned = encoder_fingerprint(found, declared, FileHashes(hashes))
+    where = places(None, str(folder.parent), tmp_path / "cache")
+    data = find_inputs(registry, ["tiny_tnews"], [], where).inputs.datasets["tiny_tnews"]
+    run = resolve_run(registry, "tiny", Subject("tnews", "base", "bert"), 0, Inputs({"tiny_tnews": data}, {}))
+    run = run.model_copy(update={"encoder": run.encoder.model_copy(update={"fingerprint": planned})})
+    setup = worker_setup(tmp_path, where).model_copy(update={"encoder_folders": where.encoder_folders})
+    job = job_of(registry, run, encoder=declared)
+    assert Workbench(setup, torch.device("cpu")).encoder(job).found.origin == "folder"
+    shutil.rmtree(folder)
+    build_encoder(registry.encoders["tiny_albert"], folder)
+    with pytest.raises(UserError, match="is not the one that this run was planned with"):
+        Workbench(setup, torch.device("cpu")).encoder(job)
 
 
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])

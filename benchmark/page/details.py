@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.render.text import PLUS_MINUS, WITHIN_NOISE, number
+from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, number
 from benchmark.tables import Cell, FittedTemperature
 
 NO_RESULT = "no result"
@@ -26,6 +26,8 @@ def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files:
         lines.append(("Temperature", ", ".join(map(_temperature, cell.temperatures))))
     if cell.lead is not None:
         lines.append(("Lead", lead_in_words(cell)))
+    if cell.lead_untested:
+        lines.append(("Lead", f"not tested ({NOT_TESTED})"))
     if cell.paper is not None:
         lines.append((PAPER, number(cell.paper, cell.decimals)))
         lines.append((DIFFERENCE, f"{difference}, ours minus the paper’s"))

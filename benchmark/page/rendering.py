@@ -49,7 +49,7 @@ def to_page(
         tested=[judgement for judgement in judgements if judgement.tested],
         untested=[judgement for judgement in judgements if not judgement.tested],
         most_seeds=max((len(item.seeds) for item in judgements), default=0),
-        one_seed=ONE_SEED if 1 in {len(builder.seeds), *(len(item.seeds) for item in judgements)} else "",
+        one_seed=ONE_SEED if 1 in {len(builder.seeds), *(item.fewest_seeds for item in judgements)} else "",
         rule=RULE,
         first_where={PAPER: "paper", DIFFERENCE: "difference"},
         size_rule=size_rule(builder.registry.tolerance),

@@ -1,6 +1,6 @@
 """Grids as LaTeX: booktabs rules, multirow and cmidrule headings, everything escaped."""
 
-from benchmark.render.text import MINUS, MISSING, PLUS_MINUS, WITHIN_NOISE, TextCell, caption, lines
+from benchmark.render.text import MINUS, MISSING, NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, TextCell, caption, lines
 from benchmark.tables import Grid, GridColumn
 
 _ESCAPES = {
@@ -22,6 +22,7 @@ _ESCAPES = {
     MINUS: r"$-$",
     MISSING: "--",
     WITHIN_NOISE: r"$^{\circ}$",
+    NOT_TESTED: r"$^{\ddagger}$",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
 }

@@ -5,7 +5,7 @@ from tabulate import tabulate
 from benchmark.ranking import Ranking
 from benchmark.render import markdown
 from benchmark.render.text import signed
-from benchmark.tables import left_out, seeds_in_words
+from benchmark.tables import left_out, seeds_in_words, trained_in
 
 
 def ranking_to_markdown(ranking: Ranking) -> str:
@@ -20,5 +20,5 @@ def ranking_to_markdown(ranking: Ranking) -> str:
     head = [markdown.escape(ranking.dataset), *(markdown.escape(measure) for measure in ranking.measures)]
     alignment = ["left", *["right"] * len(ranking.measures)]
     text: str = tabulate(rows, head, tablefmt="pipe", disable_numparse=True, colalign=alignment)
-    notes = filter(None, [seeds_in_words(ranking.seeds, "Means over"), left_out(ranking.short)])
-    return f"{' '.join(notes)}\n\n{text}"
+    notes = [seeds_in_words(ranking.seeds, "Means over"), left_out(ranking.short), trained_in(ranking.precisions)]
+    return f"{' '.join(filter(None, notes))}\n\n{text}"

@@ -8,7 +8,7 @@ from tabulate import tabulate
 from benchmark.render import markdown
 from benchmark.render.text import ours_text
 from benchmark.search import Choice, Tried, in_words
-from benchmark.tables import seeds_in_words
+from benchmark.tables import seeds_in_words, trained_in
 
 
 def search_to_markdown(name: str, about: str, choices: Iterable[Choice]) -> str:
@@ -37,7 +37,8 @@ def _choice(choice: Choice) -> str:
     seeds = seeds_in_words(choice.seeds, "Means over")
     if not any(one.failed or _has_results(one) for one in choice.tried if not one.declared):
         return f"**{title}.** Not searched yet: no candidate other than the profile's own settings has a result."
-    return f"**{title}.** {markdown.escape(f'{_verdict(choice)} {seeds}'.rstrip())}\n\n{table}"
+    about = " ".join(filter(None, [_verdict(choice), seeds, trained_in(choice.precisions)]))
+    return f"**{title}.** {markdown.escape(about)}\n\n{table}"
 
 
 def _verdict(choice: Choice) -> str:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words
+from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words, trained_in
 
 MISSING = "–"
 PLUS_MINUS = "±"
 MINUS = "−"
 WITHIN_NOISE = "°"
+NOT_TESTED = "‡"
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,7 @@ class Line:
 
 def lines(row: GridRow, compare: bool) -> list[Line]:
     """The line of a row, or with ``compare`` three: ours, the paper's, the difference."""
-    ours = tuple(
-        TextCell(ours_text(cell), cell.best, WITHIN_NOISE if cell.lead_within_noise else "") for cell in row.cells
-    )
+    ours = tuple(TextCell(ours_text(cell), cell.best, _mark(cell)) for cell in row.cells)
     if not compare:
         return [Line(row.label, None, ours)]
     return [
@@ -40,6 +39,12 @@ def lines(row: GridRow, compare: bool) -> list[Line]:
         Line("", "paper", tuple(TextCell(number(cell.paper, cell.decimals)) for cell in row.cells)),
         Line("", "difference", tuple(TextCell(signed(cell.from_paper, cell.decimals)) for cell in row.cells)),
     ]
+
+
+def _mark(cell: Cell) -> str:
+    if cell.lead_within_noise:
+        return WITHIN_NOISE
+    return NOT_TESTED if cell.lead_untested else ""
 
 
 def ours_text(cell: Cell) -> str:
@@ -63,8 +68,8 @@ def notes(grid: Grid) -> list[str]:
     if grid.seeds:
         parts.append(seeds_in_words(grid.seeds, f"Mean {PLUS_MINUS} sample standard deviation over"))
     parts.append("Best as printed in bold.")
-    if len(grid.precisions) > 1:
-        parts.append(f"Trained in {' and '.join(grid.precisions)}, which are not told apart here.")
+    if mixed := trained_in(grid.precisions):
+        parts.append(mixed)
     leads = [cell for cell in grid.cells if cell.lead is not None]
     n_leads = len(leads)
     if any(cell.lead_within_noise for cell in grid.cells):
@@ -73,6 +78,11 @@ def notes(grid: Grid) -> list[str]:
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {n_leads} lead{'s' if n_leads > 1 else ''} tested here: F1 and ECE, ties left out)."
+        )
+    if any(cell.lead_untested for cell in grid.cells):
+        parts.append(
+            f"{NOT_TESTED} The lead over the runner-up is not tested: one of the two is an ensemble, a single value "
+            "over several seeds, or they share no seed."
         )
     if any(len(cell.values) == 1 for cell in leads):
         parts.append(ONE_SEED)

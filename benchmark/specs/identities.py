@@ -7,6 +7,8 @@ from functools import lru_cache
 from benchmark.specs.declared import Declared
 from benchmark.specs.training import LossTerm, OwnTerm, RunSpec
 
+_LONGEST_NAME = 180  # file systems take 255 bytes, and logits, locks and parts being written have endings
+
 
 def canonical(spec: Declared) -> str:
     """The one JSON text of a description: sorted keys, no blanks, shortest floats, ASCII."""
@@ -47,12 +49,12 @@ def recipe(run: RunSpec) -> RunSpec:
 
 def readable_name(run: RunSpec, run_id: str | None = None) -> str:
     """A file name, without ending, that a person can read and that no other run has: it ends in the identity, given by
-    who knows it already.
+    who knows it already. What stands before that is cut where it is long.
     """
     terms = "+".join(term_name(term) for term in run.loss)
     noise = f"noise{run.data.corruption:g}" if run.data.corruption else "clean"
     parts = [run.data.dataset, noise, run.encoder.encoder, run.head.kind, terms, f"seed{run.seed}"]
-    return ".".join([*parts, (run_id or identity(run))[:12]])
+    return f"{'.'.join(parts)[:_LONGEST_NAME]}.{(run_id or identity(run))[:12]}"
 
 
 def sub_seed(seed: int, *purpose: str) -> int:

@@ -14,22 +14,27 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
 
     Means are compared as they are printed, rounded: cells that print alike are best together. A missing cell never
     is, and a column in which only one cell has a value has no best. A lead is that of a single best cell over the
-    runner-up; its p-value is adjusted for the number of leads in the table (false discovery rate).
+    runner-up; its p-value is adjusted for the number of leads in the table (false discovery rate). A lead between
+    resampled cells that nothing pairs is marked as not tested.
     """
     rows = [list(group) for group in groups]
     pools = rows if per_group else [[row for group in rows for row in group]]
     best: set[Place] = set()
     leads: dict[Place, Difference] = {}
     runners_up: dict[Place, str] = {}
+    untested: set[Place] = set()
     for pool in pools:
         for column in range(len(pool[0].cells)):
             winners, runner_up = _best_rows(pool, column)
             best |= {(id(row), column) for row in winners}
             if len(winners) == 1 and runner_up is not None:
-                lead = _lead(winners[0].cells[column], runner_up.cells[column])
+                place, ahead, behind = (id(winners[0]), column), winners[0].cells[column], runner_up.cells[column]
+                lead = _lead(ahead, behind)
                 if lead is not None:
-                    leads[id(winners[0]), column] = lead
-                    runners_up[id(winners[0]), column] = runner_up.label
+                    leads[place] = lead
+                    runners_up[place] = runner_up.label
+                elif ahead.resampled is not None and behind.resampled is not None:
+                    untested.add(place)
     adjusted = false_discoveries_controlled([lead.p_value for lead in leads.values()])
     noisy = {place for place, p_value in zip(leads, adjusted, strict=True) if p_value >= LEVEL}
 
@@ -41,6 +46,7 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
             lead=leads.get(place),
             runner_up=runners_up.get(place),
             lead_within_noise=place in noisy,
+            lead_untested=place in untested,
         )
 
     return tuple(

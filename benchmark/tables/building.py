@@ -119,6 +119,7 @@ class GridBuilder:
             decimals=request.decimals,
             better=metric.better,
             seeds=tuple(found),
+            trainings=self.finder.trainings(request.parts[0].subject),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
             sources=tuple(dict.fromkeys(part.result.run_id for parts in found.values() for part in parts)),
             temperatures=tuple(_temperatures(found)),

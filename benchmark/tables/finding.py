@@ -80,6 +80,11 @@ class ResultFinder:
             return tuple(seeds)
         return tuple(seed for seed in seeds if calibrator.seeds(seed))
 
+    def trainings(self, subject: Subject) -> int:
+        """How many trainings are behind one value of the subject."""
+        calibrator = self._view(subject).calibrator
+        return calibrator.members if isinstance(calibrator, DeepEnsemble) else 1
+
     def result(self, subject: Subject, seed: int) -> Result | str:
         """The successful result of a subject, or half a sentence that says why there is none."""
         if not is_offered(self.profile, subject):

@@ -31,6 +31,7 @@ class Cell:
     decimals: int
     better: str
     seeds: tuple[int, ...] = ()  # those of the values
+    trainings: int = 1  # behind each value: of an ensemble several
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
     temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
@@ -39,6 +40,7 @@ class Cell:
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
     runner_up: str | None = None  # the label of the row that the lead is over
     lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
+    lead_untested: bool = False  # both were resampled, but nothing pairs them (``difference``)
     paper: float | None = None
 
     @cached_property
@@ -128,9 +130,12 @@ class Grid:
 
 
 def difference(first: Cell, second: Cell) -> Difference | None:
-    """``first - second`` over the seeds that both have; None where there is none, or either was not resampled."""
+    """``first - second`` over the seeds that both have; None where there is none, or either was not resampled. Nor is
+    there one between an ensemble and single trainings: its one value over several seeds has no spread to judge it by,
+    and is no pair of the training that has the first of those seeds.
+    """
     ours, theirs = _at_shared_seeds(first, second)
-    if not ours or first.resampled is None or second.resampled is None:
+    if first.trainings != second.trainings or not ours or first.resampled is None or second.resampled is None:
         return None
     return paired_difference(
         [first.values[index] for index in ours],

@@ -1,6 +1,6 @@
 """Words that tables and figures share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 ONE_SEED = "Where there is one seed, intervals cover the sampling of test rows only, not how far seeds scatter."
 
@@ -12,6 +12,12 @@ def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
     if len(seeds) == 1:
         return f"One seed ({seeds[0]})."
     return f"{several} n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)}).".lstrip()
+
+
+def trained_in(precisions: Iterable[str]) -> str:
+    """That numbers are compared whose trainings computed in several precisions; nothing for one."""
+    names = sorted(set(precisions))
+    return f"Trained in {' and '.join(names)}, which are not told apart here." if len(names) > 1 else ""
 
 
 def left_out(labels: Sequence[str]) -> str:

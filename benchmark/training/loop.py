@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, copied, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
-from benchmark.training.objective import Epoch, Objective
+from benchmark.training.objective import Diverged, Epoch, Objective
 
 _EVALUATION_BATCH = 1024
 
@@ -72,14 +72,14 @@ def train(
     ``on_epoch`` is called after each epoch with the number done, the seconds since the start, and what ``epochs`` of
     the result holds of it. Everything random follows from the run's seed. ``pieces`` above 1 computes each batch in so
     many parts, for less memory and more time; the loss still sees the whole batch. ``mc_dropout`` asks for so many
-    passes over the test rows with dropout on. Raises ``Diverged`` where the loss is not finite, and
-    ``torch.OutOfMemoryError`` as torch does.
+    passes over the test rows with dropout on. Raises ``Diverged`` where the loss or a logit of the trained model is not
+    finite, and ``torch.OutOfMemoryError`` as torch does.
     """
     settings = run.optimisation
     # cuDNN's attention, which torch would choose on recent GPUs, plans anew for each shape, and packed rows have many
     torch.backends.cuda.enable_cudnn_sdp(False)
     autocast, precision = _autocast(settings.precision, device)
-    torch.manual_seed(sub_seed(run.seed, "head"))  # a head of the user's own may draw from torch's own generator
+    torch.manual_seed(sub_seed(run.seed, "head", "modules"))  # a user's own head may draw from torch's generator, too
     head_generator = torch.Generator().manual_seed(sub_seed(run.seed, "head"))
     head = build_head(run.head, encoder.hidden, data.n_labels, head_generator).to(device)
     torch.manual_seed(sub_seed(run.seed, "dropout"))  # after the head, whatever it drew
@@ -122,10 +122,14 @@ def train(
 def _evaluate(
     result: Trained, held_out: Sequence["Model"], batch_size: int, seed: int, mc_dropout: Collection[int]
 ) -> None:
-    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows."""
+    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows. Raises
+    ``Diverged`` where a logit is not finite: the last step's weights have been in no loss.
+    """
     validation, test = held_out
     result.validation_logits = predict(validation, batch_size)
     result.test_logits = predict(test, batch_size)
+    if not (np.isfinite(result.validation_logits).all() and np.isfinite(result.test_logits).all()):
+        raise Diverged("after the last step the logits were not finite")
     for passes in mc_dropout:
         torch.manual_seed(sub_seed(seed, "mc_dropout"))
         result.mc_dropout[passes] = predict_with_dropout(test, passes, batch_size)

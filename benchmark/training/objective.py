@@ -39,7 +39,7 @@ class Epoch:
 
 
 class Diverged(Exception):
-    """The loss was not finite."""
+    """The loss, or a logit of the trained model, was not finite."""
 
 
 class Objective:
