@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from benchmark.calibrators.arrays import Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
+_FLATTEST = 1e-5  # a fit ends where no slope of the mean likelihood is steeper
 _LEAST_GAIN = 1e-7  # of an iteration of Dirichlet calibration, relative
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
@@ -16,8 +17,9 @@ def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike, least_gain: float) 
     """Factors and offsets (K,) each that minimise the negative log-likelihood of softmax(factor * logits + offset).
 
     ``logits`` (N, K) and ``labels`` (N,) are those of *validation* samples. Convex; started from the identity, ended by
-    an iteration that gains less than ``least_gain``, relative, or after 1,000. With few rows a label the likelihood
-    grows far out, where that of other rows falls: where the fit ends is part of the method. The arg max, and so the
+    an iteration that gains less than ``least_gain``, relative, by slopes that are all below 1e-5, or after 1,000. With
+    few rows a label the likelihood grows far out, where that of other rows falls: where the fit ends is part of the
+    method. The arg max, and so the
     prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo et al., 2017.
     """
     logits, labels = checked(logits, labels)
@@ -35,8 +37,8 @@ def fit_dirichlet(logits: ArrayLike, labels: ArrayLike, off_diagonal: float, int
     """A matrix (K, K) and an offset (K,) that lower the negative log-likelihood of softmax(W log p + b) plus
     ``off_diagonal`` times the mean square of W's off-diagonal entries plus ``intercept`` times that of b.
 
-    Ended after 1,000 iterations, or by one that gains less than 1e-7, relative. With few rows a label it is the former,
-    and an end at the optimum would not be better: the diagonal is free, as in the source, and overfits.
+    Ended after 1,000 iterations, by one that gains less than 1e-7, relative, or by slopes that are all below 1e-5. With
+    few rows a label it is the first, short of the optimum: the diagonal is free, as in the source.
     ``logits`` and ``labels`` as in ``fit_vector_scaling``; p is their softmax. Source: Kull et al., 2019 (Dirichlet
     calibration with off-diagonal and intercept regularisation).
     """
@@ -76,7 +78,11 @@ def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Ar
     from scipy.optimize import minimize  # slow to import, and planning fits nothing
 
     found = minimize(
-        value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS, "ftol": least_gain}
+        value_and_slope,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _MOST_ITERATIONS, "ftol": least_gain, "gtol": _FLATTEST},
     )
     result: Array = found.x
     return result
