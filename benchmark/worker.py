@@ -69,8 +69,7 @@ class Worker:
                 return JobEnded(outcome="already_done", seconds=0.0)
             try:
                 with _output_to(log):
-                    result, logits, failures = self._train(job)
-                    self.folder.save(result, logits)
+                    result, failures = self._train_and_score(job, done)
             except Exception as error:
                 return self._failed(job, done, error, log, time.monotonic() - started)
         seconds, reason = time.monotonic() - started, "; ".join(failures)
@@ -84,8 +83,26 @@ class Worker:
         except BrokenPipeError:
             os._exit(0)
 
-    def _train(self, job: Job) -> tuple[Result, Logits, list[str]]:
-        """The result, its logits, and what could not be scored: that is left for later, when the logits are there."""
+    def _train_and_score(self, job: Job, done: Result | None) -> tuple[Result, list[str]]:
+        """The stored result, and what could not be scored: that is left for later, when the logits are there. They are
+        stored before anything is scored, and where scoring ended the process, the next attempt goes on from there.
+        """
+        held = None
+        if done is not None and not job.redo and len(done.scorable(job.views)) == len(job.views):
+            held = self.folder.read_logits(done)
+        if done is not None and held is not None:
+            result, logits = done, held
+        else:
+            result, logits = self._train(job)
+            self.folder.save(result, logits)
+        assert result.data is not None, "a successful result has data"
+        views, failures = score_all(result.unscored(job.views), logits, result.data)
+        result = result.model_copy(update={"views": [*result.views, *views]})
+        self.folder.save(result, logits)
+        return result, failures
+
+    def _train(self, job: Job) -> tuple[Result, Logits]:
+        """The result, nothing of it scored, and its logits."""
         _reset_peak_memory(self.device)
         data, data_record = self.bench.data(job)
         loaded = self.bench.encoder(job)
@@ -101,8 +118,6 @@ class Worker:
             pieces=job.pieces,
             mc_dropout={view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)},
         )
-        logits = _logits(trained, data)
-        views, failures = score_all(job.views, logits, data_record)
         result = Result(
             schema_version=SCHEMA_VERSION,
             run_id=identity(job.run),
@@ -111,10 +126,9 @@ class Worker:
             data=data_record,
             encoder=encoder_record(job, loaded),
             training=_training_record(trained, self.device, job.pieces),
-            views=views,
             environment=self._environment(),
         )
-        return result, logits, failures
+        return result, _logits(trained, data)
 
     def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
         kind, reason = _in_words(error)

@@ -21,7 +21,7 @@ from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, ViewSpec
-from benchmark.store import ResultFolder, ViewRecord
+from benchmark.store import Logits, Result, ResultFolder, ViewRecord
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
 from benchmark.worker import Worker, _in_words
@@ -136,6 +136,37 @@ def test_a_folder_of_another_content_is_refused(registry: Registry, tmp_path: Pa
     build_encoder(registry.encoders["tiny_albert"], folder)
     with pytest.raises(UserError, match="is not the one that this run was planned with"):
         Workbench(setup, torch.device("cpu")).encoder(job)
+
+
+def test_where_scoring_ends_the_process_nothing_is_trained_again(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by the system, for its memory: what was trained is stored before, and the next attempt scores it."""
+    real = made_result(registry, Subject("tnews", "base", "bert"))
+    logits = made_logits(0)
+    job = job_of(registry, real.run, views=tuple(view.view for view in real.views))
+    trainings = []
+
+    def train(self: Worker, job: Job) -> tuple[Result, Logits]:
+        trainings.append(job.run)
+        return real.model_copy(update={"views": [], "logits": None}), logits
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(Worker, "_train", train)
+    worker = Worker(worker_setup(tmp_path), io.StringIO())
+    with monkeypatch.context() as patched:
+        patched.setattr("benchmark.worker.score_all", killed)
+        with pytest.raises(SystemExit):
+            worker.handle(job)
+    assert worker.folder.read(real.run).views == []
+    assert worker.handle(job).outcome == "success"
+    assert worker.folder.read(real.run).has_all(job.views)
+    assert len(trainings) == 1
+    assert worker.handle(job).outcome == "already_done"
+    assert worker.handle(job.model_copy(update={"redo": True})).outcome == "success"
+    assert len(trainings) == 2
 
 
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])
