@@ -170,7 +170,10 @@ def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:
 def _inputs(registry: Registry, results: list[Result], arguments: argparse.Namespace) -> Inputs:
     """The content to show; only where results disagree are the inputs on this machine looked at, for that takes
     time.
+
+    Raises UserError for a folder of inputs that is named and not there.
     """
+    where = places(arguments.data_dir, arguments.encoder_dir)
     pinned = {name: dataset.fingerprint for name, dataset in registry.datasets.items()}
     known = [
         result
@@ -180,15 +183,15 @@ def _inputs(registry: Registry, results: list[Result], arguments: argparse.Names
     try:
         return agreed_inputs(known, Inputs(), {})
     except UserError:
-        at_hand = Inputs()
-        with contextlib.suppress(UserError):  # a file that is gone or cannot be read is not at hand
-            at_hand = find_inputs(
-                registry,
-                {result.run.data.dataset for result in known},
-                {result.run.encoder.encoder for result in known},
-                places(arguments.data_dir, arguments.encoder_dir),
-            ).inputs
-        return agreed_inputs(known, at_hand, pinned)
+        datasets: dict[str, str | None] = {}
+        encoders: dict[str, str | None] = {}
+        for name in {result.run.data.dataset for result in known}:
+            with contextlib.suppress(UserError):  # a file that cannot be read is not at hand
+                datasets |= find_inputs(registry, [name], [], where).inputs.datasets
+        for name in {result.run.encoder.encoder for result in known}:
+            with contextlib.suppress(UserError):
+                encoders |= find_inputs(registry, [], [name], where).inputs.encoders
+        return agreed_inputs(known, Inputs(datasets, encoders), pinned)
 
 
 if __name__ == "__main__":

@@ -600,9 +600,10 @@ def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_comman
         (["--claims", "--search", "rates"], "--claims and --search each stand in place of the tables"),
         (["--claims", "--ranking"], "--claims and --ranking each stand in place of the tables"),
         (["--recommend", "--format", "latex"], "--recommend is written in Markdown only"),
+        (["--data-dir", "/nowhere"], "--data-dir: /nowhere is not a folder."),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(options: list[str], sentence: str) -> None:
+def test_options_that_cannot_be_are_refused(options: list[str], sentence: str) -> None:
     call = run_module("report", "--profile", "small", *options)
     assert call.returncode == 2
     assert sentence in call.stderr

@@ -1,5 +1,6 @@
 """Grids and their rendering: means, spreads, what is best, what is missing; names come through as themselves."""
 
+import argparse
 import shutil
 import subprocess
 from dataclasses import replace
@@ -11,12 +12,14 @@ import pytest
 from benchmark.claims import judge_all
 from benchmark.declarations import Comparison
 from benchmark.errors import UserError
+from benchmark.inputs import FoundInputs
 from benchmark.page.details import detail
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
 from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
+from benchmark.report import _inputs
 from benchmark.reporting import advice_in, claims_in, ranking_in
 from benchmark.store import Result
 from benchmark.tables import (
@@ -381,6 +384,22 @@ def test_results_of_different_data_never_stand_in_one_table(registry: Registry) 
     assert row(made, "ls").cells[0].mean is None
     both = agreed_inputs([one, other], tiny_inputs({"tnews": "f" * 64}), {"tiny_tnews": "a" * 64})
     assert both.datasets["tiny_tnews"] == "f" * 64  # what is here goes before what is declared
+
+
+def test_an_input_that_cannot_be_read_hides_no_other(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TNEWS's results are of two contents, and its data are here; HWU64's file is broken."""
+    one, hwu64 = (made_result(registry, Subject(dataset, "base", "bert")) for dataset in ("tnews", "hwu64"))
+    other = made_result(registry, Subject("tnews", "base", "ls"), inputs=tiny_inputs({"tnews": "f" * 64}))
+
+    def found(_: Registry, datasets: list[str], encoders: list[str], where: object) -> FoundInputs:
+        if "tiny_hwu64" in datasets:
+            raise UserError("train.csv:3: the row has no label")
+        return FoundInputs(Inputs(dict.fromkeys(datasets, "f" * 64), {}))
+
+    monkeypatch.setattr("benchmark.report.find_inputs", found)
+    folders = argparse.Namespace(data_dir=None, encoder_dir=None)
+    inputs = _inputs(registry, [one, other, hwu64], folders)
+    assert (inputs.datasets["tiny_tnews"], inputs.datasets["tiny_hwu64"]) == ("f" * 64, hwu64.run.data.fingerprint)
 
 
 def test_seeds_at_hand_are_sorted_and_single(registry: Registry) -> None:
