@@ -32,6 +32,7 @@ for word in "$@"; do
 done
 if [ ${#tables[@]} -gt 0 ]; then tables=(--table "${tables[@]}"); fi
 
+"$PYTHON" -m benchmark.run "$@" --dry-run > /dev/null  # a mistake in the options is said before anything is fetched
 "$PYTHON" -m benchmark.prepare ${inputs[@]+"${inputs[@]}"}
 code=0
 "$PYTHON" -m benchmark.run "$@" || code=$?

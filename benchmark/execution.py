@@ -74,7 +74,14 @@ def train(
     if not to_train:
         return Outcome()
     jobs = [
-        Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=redo)
+        Job(
+            run=planned.run,
+            views=planned.views,
+            dataset=planned.dataset,
+            encoder=planned.encoder,
+            redo=redo,
+            summary_of="validation" if planned.settings else "test",  # candidates are chosen by the former
+        )
         for planned in in_order(to_train, works, estimator)
     ]
 

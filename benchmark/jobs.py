@@ -35,6 +35,7 @@ class Job(Declared):
     encoder: Encoder
     redo: bool
     pieces: Count = 1  # into how many parts a batch is cut, for memory
+    summary_of: Literal["test", "validation"] = "test"  # the rows whose scores the display shows
 
 
 class Ready(Declared):

@@ -18,6 +18,7 @@ from benchmark.tables import (
     over_shared_seeds,
     seeds_in_words,
     trained_in,
+    without_rows,
 )
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
@@ -136,6 +137,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
         trained_in(shared.grid.precisions),
+        without_rows(max(candidate.f1.labels_without_rows for candidate in candidates)),
         f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
     ]
     return Recommendation(label, advised.name, tuple(filter(None, sentences)))

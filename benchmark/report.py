@@ -85,7 +85,7 @@ def _command(arguments: argparse.Namespace) -> int:
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(looked_at))
     shown = [result for result in looked_at if result.run.seed in chosen_seeds]
     if not shown:
-        _say_none(registry, arguments, profile_name, list(searches))
+        _say_none(registry, arguments, profile_name, list(searches), len(results))
         return DONE
     finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
@@ -116,12 +116,17 @@ def _command(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str]) -> None:
-    """That there is nothing to show, how to make it, and which profiles have results."""
+def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str], n: int) -> None:
+    """That there is nothing to show, how to make it, and which profiles have results; ``n`` are in the folder."""
     which = "" if arguments.seeds is None else " of these seeds"
     what = f" --search {' '.join(searches)}" if searches else ""
     remedy = f"so there is nothing to show or write: python -m benchmark.run --profile {profile}{what}"
     print(f"No results{which} in {arguments.results_dir / profile}, {remedy}", file=sys.stderr)
+    if n and not which:
+        several = f"are {n} results" if n > 1 else "is one result"
+        print(
+            f"There {several}, of other settings than the tables now have (changed since, a search's)", file=sys.stderr
+        )
     others = [name for name in registry.profiles if any((arguments.results_dir / name).glob("*.json"))]
     if others and profile not in others:
         print(f"There are results of: {', '.join(f'--profile {name}' for name in others)}", file=sys.stderr)

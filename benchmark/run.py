@@ -273,13 +273,14 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
         console.print(f"missing: {sentence}")
     if _missing(asked.to_train, asked.found.missing):
         console.print(f"not ready to start: python -m benchmark.prepare --profile {asked.profile_name} comes first")
-    count = f"{len(asked.to_train)} trainings planned, {len(plan) - len(asked.to_train)} already done"
+    several = "" if len(asked.to_train) == 1 else "s"
+    count = f"{len(asked.to_train)} training{several} planned, {len(plan) - len(asked.to_train)} already done"
     console.print(f"{count}; {time}" if asked.to_train else count)
 
 
 def _print_end(console: Console, asked: _Asked, outcome: Outcome) -> int:
     for label, ended in outcome.failed:
-        console.print(f"failed: {label}: {ended.reason}; log: {ended.log}")
+        console.print(f"failed: {label}: {ended.reason.rstrip('.')}; log: {ended.log}")
     trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)
     what, which = ("What was found", f" --search {' '.join(asked.tables)}") if asked.searches else ("Tables", "")
     console.print(

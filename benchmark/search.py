@@ -127,7 +127,8 @@ def choices(
     seeds: Sequence[int],
 ) -> list[Choice]:
     """What a search found: a choice for each method and data set, by the mean of its measure over those of ``seeds``
-    that every candidate has been trained with; where there is none, nothing is chosen and all of ``seeds`` are shown.
+    that every candidate has been trained with; where there is none, nothing is chosen and all that have a result are
+    shown.
 
     A candidate whose training failed with any of ``seeds`` cannot be chosen, and its other seeds do not count. Of those
     equal as printed the declared one is chosen, else the first.
@@ -145,9 +146,10 @@ def choices(
         scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
         usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
         shared = [seed for seed in seeds if usable and all(by in (one[seed] or {}) for one in usable)]
+        looked_at = shared or [seed for seed in seeds if any(results[seed] is not None for results in found)]
         is_declared = [recipe_identity(run) == declared for run in runs]
         tried = [
-            _tried(registry, search, option, [one[seed] for seed in shared or seeds], fell, same)
+            _tried(registry, search, option, [one[seed] for seed in looked_at], fell, same)
             for option, one, fell, same in zip(options, scores, failed, is_declared, strict=True)
         ]
         if shared:
@@ -159,11 +161,11 @@ def choices(
             metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
             choose_by=registry.metrics[search.choose_by].label,
             tried=tuple(tried),
-            seeds=tuple(shared or seeds),
+            seeds=tuple(looked_at),
             left_out=tuple(seed for seed in seeds if shared and seed not in shared),
             at_edge=_at_edge(search, options, tried),
             rows=_validation_rows(found),
-            precisions=_precisions(found, shared or seeds),
+            precisions=_precisions(found, looked_at),
         )
 
     return [choice(subject) for subject in table_subjects(registry, table)]

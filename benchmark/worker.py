@@ -73,7 +73,9 @@ class Worker:
             except Exception as error:
                 return self._failed(job, done, error, log, time.monotonic() - started)
         seconds, reason = time.monotonic() - started, "; ".join(failures)
-        return JobEnded(outcome="success", seconds=seconds, summary=_summary(result), reason=reason, log=str(log))
+        return JobEnded(
+            outcome="success", seconds=seconds, summary=_summary(result, job.summary_of), reason=reason, log=str(log)
+        )
 
     def send(self, event: Declared) -> None:
         """Tell the scheduler; where it is gone, end at once: the run has not failed, and nobody waits for it."""
@@ -176,12 +178,13 @@ def _training_record(trained: Trained, device: torch.device, pieces: int) -> Tra
     )
 
 
-def _summary(result: Result) -> str:
-    plain = (view.scores for view in result.views if view.view.split == "test" and view.view.calibrator is None)
+def _summary(result: Result, split: str) -> str:
+    plain = (view.scores for view in result.views if view.view.split == split and view.view.calibrator is None)
     scores = next(plain, None)
     if scores is None:
         return ""
-    return f"accuracy {100 * scores['accuracy']:.2f}, F1 {100 * scores['f1']:.2f}, ECE {100 * scores['ece']:.2f}"
+    rows = "" if split == "test" else f"{split} rows: "
+    return f"{rows}accuracy {100 * scores['accuracy']:.2f}, F1 {100 * scores['f1']:.2f}, ECE {100 * scores['ece']:.2f}"
 
 
 def _in_words(error: Exception) -> tuple[str, str]:

@@ -346,6 +346,7 @@ def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(
         (
             "--profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
             [
+                "run --profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in --dry-run",
                 "prepare --profile tiny --data-dir in",
                 "run --profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
                 "report --format latex --table noise main --profile tiny --tables-dir out --data-dir in",
@@ -369,7 +370,7 @@ def test_everything_in_one_command_passes_options_on(options: str, calls: list[s
     subprocess.run([PROJECT / "run_all.sh", *options.split()], env=environment, check=True)
     made = (tmp_path / "calls").read_text().replace("-m benchmark.", "").splitlines()
     if calls is None:
-        calls = ["prepare", f"run {options}"] + [
+        calls = [f"run {options} --dry-run", "prepare", f"run {options}"] + [
             f"report {what}" for what in ("--format latex", "--claims", "--figures", "--format html")
         ]
     assert made == calls
@@ -571,12 +572,23 @@ def test_finished_runs_need_no_inputs(finished: Path, experiments: Path, cache_d
     assert "2 trained, 0 failed" in call.stdout  # BERT and LS on the one data set that lacked results
 
 
-def test_a_report_of_nothing_overwrites_nothing(finished: Path, benchmark_command: Command) -> None:
+def test_a_report_of_nothing_overwrites_nothing(
+    finished: Path, tiny_experiments: Path, benchmark_command: Command
+) -> None:
     benchmark_command("report", "--table", "main")
     before = (finished / "tables" / "tiny" / "main.md").read_text()
     call = benchmark_command("report", "--table", "main", "--seeds", "7")
     assert "No results of these seeds" in call.stderr
     assert call.stdout == ""
+    for path in (finished / "results" / "tiny").glob("*.json"):
+        if ".seed0." not in path.name or "hwu64" not in path.name or "linear.cross_entropy." not in path.name:
+            path.unlink()
+    changed = Path(shutil.copytree(tiny_experiments, finished / "experiments")) / "profiles.yaml"
+    text = changed.read_text(encoding="utf-8")
+    changed.write_text(text.replace("batch_size: 16", "batch_size: 15"), encoding="utf-8")
+    options = ["--profile", "tiny", "--experiments", changed.parent, "--results-dir", finished / "results"]
+    call = run_module("report", *options, "--tables-dir", finished / "tables")
+    assert re.search(r"There (is one result|are \d+ results), of other settings than the tables now have", call.stderr)
     other = benchmark_command("report", "--profile", "demo")
     assert "so there is nothing to show or write: python -m benchmark.run --profile demo" in other.stderr
     assert "There are results of: --profile tiny" in other.stderr

@@ -257,7 +257,7 @@ def test_every_kind_is_drawn_where_there_are_results(registry: Registry, results
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)  # and no half files
     left = [f"{kind}_{data}" for kind in ("confidence", "reliability", "per_label", "training")
             for data in ("hwu64", "banking77")]  # fmt: skip
-    assert remarks == [f"Figures left out, no result: {', '.join(left)}."]
+    assert remarks == [f"Figures left out: {', '.join(left)} (no result)."]
     for name in names:
         content = (tmp_path / name).read_bytes()
         assert content.startswith(b"%PDF" if name.endswith("pdf") else b"\x89PNG")
@@ -299,9 +299,8 @@ def test_what_cannot_be_drawn_is_said_and_no_old_picture_stays(registry: Registr
     names, remarks = drawn(some, [failed], tmp_path)
     assert names == []
     assert remarks == [
-        "Figures left out, no result: noise.",
-        "Figures left out, the run failed (diverged): confidence.",
-        "Figures left out, data set elsewhere is not in profile tiny: per_label.",
+        "Figures left out: noise (no result); confidence (the run failed (diverged)); "
+        "per_label (data set elsewhere is not in profile tiny).",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 
@@ -467,7 +466,7 @@ def test_report_draws_the_same_bytes_in_another_process(
     call = run_module("report", "--profile", "tiny", "--table", "noise", "--figures", *options)
     assert call.returncode == 0, call.stderr
     names, remarks = drawn(load_registry(experiments), results, tmp_path / "here")
-    assert remarks == ["Figures left out, no result: confidence_hwu64, confidence_banking77."]
+    assert remarks == ["Figures left out: confidence_hwu64, confidence_banking77 (no result)."]
     written = [str(tmp_path / "tables" / "tiny" / "figures" / name) for name in names]
     assert call.stderr.splitlines()[1:] == [*remarks, f"written: {', '.join(written)}"]
     for name in names:

@@ -229,6 +229,17 @@ def test_a_file_with_mistakes_stops_only_itself_and_what_needs_it(experiments: P
     registry = load_registry(experiments)
     assert [path.name for path in registry.left_out] == ["b_wrong.yml", "a_needs_z.yaml"]
     assert "bert" in registry.methods.methods
+    (own / "c_needs_z.yaml").write_text(
+        "methods:\n  one: {label: One, head: flat, loss: [cross_entropy, gap], source: ours}\n", encoding="utf-8"
+    )
+    registry = load_registry(experiments)
+    assert all(len(mistake.splitlines()) == 1 for mistake in registry.left_out.values())
+    mistake = registry.left_out[own / "c_needs_z.yaml"]
+    assert mistake.endswith("And 1 more, which may all come from the files left out before.")
+    with pytest.raises(
+        UserError, match=r'no profile "c_needs_z": its file is left out\. .*c_needs_z\.yaml:2: .*"flat"'
+    ):
+        registry.profile("c_needs_z")
     name, _, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     assert name in load_registry(experiments).profiles
 

@@ -152,6 +152,15 @@ def test_of_equals_the_declared_one_is_chosen_and_said(searching: Registry) -> N
     assert f"rate 0.003; epochs 4 ({alike}), which is what the profile has." in text
 
 
+def test_where_nothing_can_be_chosen_only_seeds_with_results_are_spoken_of(searching: Registry) -> None:
+    found = candidates(searching, "tiny", RATES)
+    choice = choose(searching, [result(found[0], seed=1, f1=0.5)], (0, 1, 2))
+    assert choice.seeds == (1,)
+    text = search_to_markdown("rates", "About.", [choice])
+    assert "One seed (1)." in text
+    assert "(n=1)" not in text
+
+
 def test_only_seeds_that_every_candidate_has_are_compared(searching: Registry) -> None:
     found = candidates(searching, "tiny", RATES)
     results = [result(one, seed=0, f1=value) for one, value in zip(found, (0.5, 0.6, 0.7, 0.8), strict=True)]

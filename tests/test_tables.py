@@ -154,7 +154,7 @@ def test_a_failed_run_is_missing_with_its_reason(registry: Registry, results: li
 
 def test_a_view_that_was_not_scored_is_missing(registry: Registry, results: list[Result]) -> None:
     plain_only = [result.model_copy(update={"views": result.views[:1]}) for result in results]
-    assert row(grid(registry, plain_only, "main"), "ts").cells[0].why_missing == "not scored yet; benchmark.run does it"
+    assert row(grid(registry, plain_only, "main"), "ts").cells[0].why_missing.startswith("not scored yet")
 
 
 def seeds_of(registry: Registry, values: dict[int, float]) -> list[Result]:
@@ -359,6 +359,19 @@ def test_what_is_missing_is_said_and_shown(registry: Registry) -> None:
     assert "missing: 48 of 48 cells (no result)" in to_markdown(made)
     assert " – |" in to_markdown(made)
     assert "& -- \\\\" in to_latex(made)
+
+
+def test_labels_without_test_rows_are_said(registry: Registry) -> None:
+    """All right on the labels that have rows, F1 is below 100: a reader would look for the mistakes."""
+    bert, ls = (made_result(registry, Subject("hwu64", "base", method)) for method in ("bert", "ls"))
+    views = [view.model_copy(update={"labels_without_rows": 2}) for view in ls.views]
+    lacking = ls.model_copy(update={"views": views})
+    sentence = "2 labels have no test row and count as 0 in precision, recall and F1."
+    for second, said in ((lacking, True), (ls, False)):
+        builder = GridBuilder(registry, "tiny", Finished.of([bert, second]), tiny_inputs(), (0,))
+        (advice,) = advice_in(builder, {"main": registry.tables["main"]}).values()
+        for text in (advice, to_markdown(builder.build("main", registry.tables["main"]))):
+            assert (sentence in text) == said
 
 
 def test_captions_say_what_a_profile_must_say(registry: Registry, results: list[Result]) -> None:

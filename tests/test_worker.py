@@ -20,7 +20,7 @@ from benchmark.models import build_encoder
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.scoring import score
-from benchmark.specs import RunSpec, ViewSpec
+from benchmark.specs import RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder, ViewRecord
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
@@ -136,6 +136,25 @@ def test_a_folder_of_another_content_is_refused(registry: Registry, tmp_path: Pa
     build_encoder(registry.encoders["tiny_albert"], folder)
     with pytest.raises(UserError, match="is not the one that this run was planned with"):
         Workbench(setup, torch.device("cpu")).encoder(job)
+
+
+@pytest.mark.parametrize(
+    ("split", "start"), [("test", "accuracy 10.00"), ("validation", "validation rows: accuracy 20")]
+)
+def test_candidates_of_a_search_show_their_validation_rows(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: str, start: str
+) -> None:
+    real = made_result(registry, Subject("tnews", "base", "bert"))
+    plain = real.views[0]
+    views = []
+    for name, accuracy in (("test", 0.1), ("validation", 0.2)):
+        view = plain.view.model_copy(update={"split": name})
+        scores = plain.scores | {"accuracy": accuracy}
+        views.append(plain.model_copy(update={"view": view, "view_id": identity(view), "scores": scores}))
+    result = real.model_copy(update={"views": views})
+    monkeypatch.setattr(Worker, "_train_and_score", lambda self, job, done: (result, []))
+    ended = Worker(worker_setup(tmp_path), io.StringIO()).handle(job_of(registry, real.run, summary_of=split))
+    assert ended.summary.startswith(start)
 
 
 def test_where_scoring_ends_the_process_nothing_is_trained_again(

@@ -43,7 +43,8 @@ def draw_figures(
                 remove_figure(folder, name)
             else:
                 written += save_figure(drawn, folder, name)
-    sentences = [f"Figures left out, {why}: {', '.join(names)}." for why, names in left_out.items()]
+    reasons = "; ".join(f"{', '.join(names)} ({why})" for why, names in left_out.items())
+    sentences = [f"Figures left out: {reasons}."] if left_out else []
     return written, sentences + composer.complaints()
 
 

@@ -41,7 +41,12 @@ class Registry:
     left_out: dict[Path, str] = field(default_factory=dict)  # files of own entries with mistakes, and which
 
     def profile(self, name: str) -> Profile:
-        """The profile of that name; UserError with the nearest name if there is none."""
+        """The profile of that name; UserError with the nearest name if there is none, and with the mistake of the file
+        of own entries that bears its name, if that was left out.
+        """
+        for path, mistake in self.left_out.items():
+            if path.stem == name and name not in self.profiles:
+                raise UserError(f'there is no profile "{name}": its file is left out. {mistake.splitlines()[0]}')
         return _named(self.profiles, name, "profile")
 
     @property

@@ -89,17 +89,18 @@ def load_registry(folder: Path = EXPERIMENTS) -> Registry:
             own.append(_File(path, _OwnFile))
         except UserError as error:
             left_out[path] = str(error)
-    accepted, mistakes = _without_mistakes(folder, files, own)
+    accepted, mistakes = _without_mistakes(folder, files, own, bool(left_out))
     return _assembled(folder, files, accepted, left_out | mistakes)
 
 
 def _without_mistakes(
-    folder: Path, files: dict[str, "_File"], own: list["_File"]
+    folder: Path, files: dict[str, "_File"], own: list["_File"], others_left_out: bool
 ) -> tuple[list["_File"], dict[Path, str]]:
     """Those of the own files that can stand beside the registry's and each other, and what is wrong with the others.
 
     Files that have mistakes when all are together are left out, then those that stood on them, and so on. Where that
-    leaves none to blame (two files say the same name, say), files are added one at a time.
+    leaves none to blame (two files say the same name, say), files are added one at a time. Of a file that may have
+    stood on one left out before it, a single sentence is kept: the others would hide the one that matters.
     """
     accepted, mistakes = list(own), dict[Path, str]()
     while accepted:
@@ -111,9 +112,16 @@ def _without_mistakes(
             wrong = {path: sentence for path, sentence in blamed.items() if sentence}
             if not wrong:
                 break
+            if mistakes or others_left_out:
+                wrong = {path: _first_of(sentences) for path, sentences in wrong.items()}
             mistakes |= wrong
             accepted = [file for file in accepted if file.path not in wrong]
     return _one_at_a_time(folder, files, [file for file in own if file.path not in mistakes], mistakes)
+
+
+def _first_of(sentences: str) -> str:
+    first, *others = sentences.splitlines()
+    return f"{first} And {len(others)} more, which may all come from the files left out before." if others else first
 
 
 def _of_file(sentences: str, path: Path) -> str:

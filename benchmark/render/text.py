@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words, trained_in
+from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words, trained_in, without_rows
 
 MISSING = "–"
 PLUS_MINUS = "±"
@@ -86,6 +86,8 @@ def notes(grid: Grid) -> list[str]:
         )
     if any(len(cell.values) == 1 for cell in leads):
         parts.append(ONE_SEED)
+    if absent := without_rows(max((cell.labels_without_rows for cell in grid.cells), default=0)):
+        parts.append(absent)
     if any(found.at_bound for cell in grid.cells for found in cell.temperatures):
         parts.append("Temperature scaling found no temperature for some cells: its search ended at a bound.")
     missing = [cell for cell in grid.cells if cell.mean is None]

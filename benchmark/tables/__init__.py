@@ -6,7 +6,7 @@ from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, difference
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
-from benchmark.tables.wording import ONE_SEED, left_out, seeds_in_words, trained_in
+from benchmark.tables.wording import ONE_SEED, left_out, seeds_in_words, trained_in, without_rows
 
 __all__ = [
     "ONE_SEED",
@@ -28,4 +28,5 @@ __all__ = [
     "seeds_at_hand",
     "seeds_in_words",
     "trained_in",
+    "without_rows",
 ]

@@ -122,6 +122,9 @@ class GridBuilder:
             trainings=self.finder.trainings(request.parts[0].subject),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
             sources=tuple(dict.fromkeys(part.result.run_id for parts in found.values() for part in parts)),
+            labels_without_rows=max(
+                (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
+            ),
             temperatures=tuple(_temperatures(found)),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )

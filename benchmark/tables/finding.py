@@ -71,7 +71,7 @@ class ResultFinder:
             if not members:
                 return "an ensemble starts at another seed"
             return f"an ensemble of seeds {members[0]} to {members[-1]}, which benchmark.run makes where it makes all"
-        return "not scored yet; benchmark.run does it"
+        return "not scored yet; benchmark.run does it, or says why it cannot"
 
     def seeds(self, subject: Subject, seeds: Sequence[int]) -> tuple[int, ...]:
         """The seeds that the subject has a view for: all, or where it is an ensemble those that one starts at."""

@@ -34,6 +34,7 @@ class Cell:
     trainings: int = 1  # behind each value: of an ensemble several
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
+    labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
     temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
     why_missing: str | None = None
     best: bool = False

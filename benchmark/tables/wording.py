@@ -20,6 +20,14 @@ def trained_in(precisions: Iterable[str]) -> str:
     return f"Trained in {' and '.join(names)}, which are not told apart here." if len(names) > 1 else ""
 
 
+def without_rows(labels: int) -> str:
+    """That macro averages have labels in them of which there is no test row; nothing for none."""
+    if not labels:
+        return ""
+    subject = "One label has no test row and counts" if labels == 1 else f"{labels} labels have no test row and count"
+    return f"{subject} as 0 in precision, recall and F1."
+
+
 def left_out(labels: Sequence[str]) -> str:
     """Which rows a comparison over shared seeds leaves out; nothing for none."""
     return f"Left out, having fewer values or other seeds: {', '.join(labels)}." if labels else ""
