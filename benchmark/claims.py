@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from benchmark.declarations import Claim, Comparison, Tolerance
-from benchmark.tables import Cell, Grid, GridBuilder, difference
+from benchmark.tables import Cell, Grid, GridBuilder, GridRow, difference
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
@@ -132,7 +132,7 @@ def _size_fits(by: float, decisive: _Compared, tolerance: Tolerance) -> bool:
 
 def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     row = grid.cell(comparison.row, comparison.column, comparison.metric)
-    labels = {row.key: row.label for group in grid.groups for row in group}
+    labels = {row.key: _label(row, group[0]) for group in grid.groups for row in group}
     cell_name = f"{comparison.column} {comparison.metric.upper()}"
     text = f"{cell_name}: {labels.get(comparison.row, comparison.row)}"
     others = {key: grid.cell(key, comparison.column, comparison.metric) for key in comparison.against}
@@ -145,6 +145,11 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     if found.outcome == "missing" and row is not None and paper is not None:
         return replace(found, paper=paper, margin=_side(claim, row) * paper)
     return replace(found, paper=paper)
+
+
+def _label(row: GridRow, first: GridRow) -> str:
+    """A row's label; where it only says what is added to the first row of its group, after that one's."""
+    return f"{first.label} {row.label}" if row.label.startswith("+") else row.label
 
 
 def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:

@@ -185,6 +185,12 @@ def test_one_seed_behind_any_comparison_is_known() -> None:
     assert (found.why, found.seeds, found.fewest_seeds) == ("TNEWS F1: A against B", (0, 1), 1)
 
 
+def test_a_row_that_says_only_what_is_added_is_named_after_the_one_above() -> None:
+    rows = (GridRow("ALBERT", "b", (cell(49.0),)), GridRow("+ HS-RAU", "a", (cell(50.0),)))
+    made = Grid("main", "1", "", None, (0,), (GridColumn("TNEWS", ("F1",), ("f1",)),), (rows,))
+    assert judge("x", claim("best"), made, TOLERANCE).why == "TNEWS F1: ALBERT + HS-RAU against ALBERT"
+
+
 def test_verdicts_say_of_how_many_seeds_they_are() -> None:
     judgements = [
         Judgement("x", "A.", "", "reproduced", "", 1.0, (0.5, 1.5), seeds=(0, 1)),
