@@ -71,7 +71,7 @@ def _line_that_is_not_utf8(path: Path) -> int:
 
 def _no_column(column: str, columns: list[str]) -> str:
     hint = nearest(column, columns)
-    every = f" The columns are: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''}."
+    every = f" The columns are: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''}"
     return f'there is no column "{column}"; {hint}{every if hint.endswith("?") else ""}'
 
 

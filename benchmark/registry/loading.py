@@ -249,7 +249,7 @@ class _File:
             message = f"the key {at[-1]} is missing"
         elif not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
-        return f"{self.place(at)}: {message}."
+        return f"{self.place(at)}: {message}{'' if message.endswith('?') else '.'}"
 
 
 def _causes(errors: list[Any]) -> list[Any]:
