@@ -71,7 +71,7 @@ class Worker:
                 with _output_to(log):
                     result, failures = self._train_and_score(job, done)
             except Exception as error:
-                return self._failed(job, done, error, log, time.monotonic() - started)
+                return self._failed(job, error, log, time.monotonic() - started)
         seconds, reason = time.monotonic() - started, "; ".join(failures)
         return JobEnded(
             outcome="success", seconds=seconds, summary=_summary(result, job.summary_of), reason=reason, log=str(log)
@@ -96,12 +96,10 @@ class Worker:
             result, logits = done, held
         else:
             result, logits = self._train(job)
-            self.folder.save(result, logits)
+            result = self.folder.save(result, logits)
         assert result.data is not None, "a successful result has data"
         views, failures = score_all(result.unscored(job.views), logits, result.data)
-        result = result.model_copy(update={"views": [*result.views, *views]})
-        self.folder.save(result, logits)
-        return result, failures
+        return self.folder.save(result.model_copy(update={"views": [*result.views, *views]})), failures
 
     def _train(self, job: Job) -> tuple[Result, Logits]:
         """The result, nothing of it scored, and its logits."""
@@ -132,11 +130,12 @@ class Worker:
         )
         return result, _logits(trained, data)
 
-    def _failed(self, job: Job, done: Result | None, error: Exception, log: Path, seconds: float) -> JobEnded:
+    def _failed(self, job: Job, error: Exception, log: Path, seconds: float) -> JobEnded:
         kind, reason = _in_words(error)
         if kind == OUT_OF_MEMORY and job.pieces < MOST_PIECES:
             return JobEnded(outcome="out_of_memory", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
-        if done is None or done.status == "failed":  # a run that was to be done again keeps its good result
+        there = self.folder.read(job.run)  # a good result stays: that of a run to be done again, or one not scored yet
+        if there is None or there.status == "failed":
             failure = Result.failed(job.run, Failure(kind=kind, reason=reason, log=log.name), self._environment())
             with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
                 self.folder.save(failure)

@@ -41,7 +41,8 @@ def test_a_result_comes_back_as_it_was_with_its_logits(folder: ResultFolder, res
 
 
 def test_the_file_is_strict_json_with_full_precision_and_a_readable_name(folder: ResultFolder, result: Result) -> None:
-    path = folder.save(result)
+    folder.save(result)
+    path = folder.path(result.run)
     text = path.read_text(encoding="ascii")
 
     def refuse(constant: str) -> None:
@@ -54,7 +55,8 @@ def test_the_file_is_strict_json_with_full_precision_and_a_readable_name(folder:
 
 
 def test_draws_are_numbers_of_32_bits_in_base64_little_end_first(folder: ResultFolder, result: Result) -> None:
-    text = folder.save(result).read_text(encoding="ascii")
+    folder.save(result)
+    text = folder.path(result.run).read_text(encoding="ascii")
     draws = result.views[0].resampled.f1
     written = base64.b64decode(json.loads(text)["views"][0]["resampled"]["f1"])
     assert len(draws) == result.views[0].view.resamples > 0
@@ -127,7 +129,8 @@ PASSED_OVER = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFolder, result: Result, name: str) -> None:
-    path = folder.save(result)
+    folder.save(result)
+    path = folder.path(result.run)
     damaged = DAMAGE[name](path.read_text(encoding="ascii"))
     assert damaged != path.read_text(encoding="ascii")
     path.write_text(damaged, encoding="ascii")
@@ -151,7 +154,8 @@ def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFol
 
 
 def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result: Result) -> None:
-    path = folder.save(result)
+    folder.save(result)
+    path = folder.path(result.run)
     content = path.read_text(encoding="ascii")
     path.write_text("{", encoding="ascii")
     (unusable,) = folder.outlines()[1]
@@ -178,7 +182,8 @@ def test_an_outline_is_the_result_as_planning_sees_it(registry: Registry, folder
 
 
 def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result: Result) -> None:
-    path = folder.save(result)
+    folder.save(result)
+    path = folder.path(result.run)
     path.rename(path.with_name(path.name.replace("seed0", "seed1")))
     results, (unusable,) = folder.read_all()
     assert not results
@@ -186,7 +191,8 @@ def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result
 
 
 def test_binary_rubbish_is_named(folder: ResultFolder, result: Result) -> None:
-    folder.save(result).write_bytes(b"\xff\xfe\x00")
+    folder.save(result)
+    folder.path(result.run).write_bytes(b"\xff\xfe\x00")
     assert "it does not hold what a result holds" in folder.read_all()[1][0].reason
 
 
@@ -229,7 +235,8 @@ def test_pickled_arrays_are_refused(folder: ResultFolder, result: Result) -> Non
 def test_a_write_that_fails_leaves_the_old_state(
     folder: ResultFolder, result: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = folder.save(result)
+    folder.save(result)
+    path = folder.path(result.run)
     before = path.read_bytes()
 
     def full(*_: object) -> None:

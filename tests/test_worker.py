@@ -184,8 +184,31 @@ def test_where_scoring_ends_the_process_nothing_is_trained_again(
     assert worker.folder.read(real.run).has_all(job.views)
     assert len(trainings) == 1
     assert worker.handle(job).outcome == "already_done"
+    assert worker.folder.read_logits(worker.folder.read(real.run)) is not None
     assert worker.handle(job.model_copy(update={"redo": True})).outcome == "success"
     assert len(trainings) == 2
+
+
+def test_where_scores_cannot_be_written_what_was_trained_stays(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fills up between the two: no failure is written over the result that is there."""
+    real = made_result(registry, Subject("tnews", "base", "bert"))
+    unscored, logits = real.model_copy(update={"views": [], "logits": None}), made_logits(0)
+    save = ResultFolder.save
+
+    def save_or_fail(self: ResultFolder, result: Result, *rest: Any) -> Result:
+        if result.views:
+            raise OSError(28, "No space left on device")
+        return save(self, result, *rest)
+
+    monkeypatch.setattr(Worker, "_train", lambda self, job: (unscored, logits))
+    monkeypatch.setattr(ResultFolder, "save", save_or_fail)
+    worker = Worker(worker_setup(tmp_path), io.StringIO())
+    assert worker.handle(job_of(registry, real.run, views=tuple(view.view for view in real.views))).outcome == "failed"
+    stored = worker.folder.read(real.run)
+    assert (stored.status, stored.views) == ("success", [])
+    assert worker.folder.read_logits(stored) is not None
 
 
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])

@@ -116,15 +116,18 @@ class ResultFolder:
             return target
         raise AssertionError("unreachable: the numbers do not end")
 
-    def save(self, result: Result, logits: Logits | None = None) -> Path:
-        """Write a result and its logits, under a name of their content."""
+    def save(self, result: Result, logits: Logits | None = None) -> Result:
+        """Write a result and its logits, under a name of their content; returns the result, which now names them."""
         if logits is None:
-            return self.put(result, None)
+            self.put(result, None)
+            return result
         content = pack(logits)
         digest = hashlib.sha256(content).hexdigest()
         name, by_passes = logits_name(result.run, digest), sorted(logits.mc_dropout)
         record = LogitsRecord(file=name, sha256=digest, mc_dropout=by_passes)
-        return self.put(result.model_copy(update={"logits": record}), content)
+        stored = result.model_copy(update={"logits": record})
+        self.put(stored, content)
+        return stored
 
     def put(self, result: Result, logits: bytes | None) -> Path:
         """Write a result that names its logits, whose file's bytes come first, so that the old state, logits included,
@@ -137,7 +140,9 @@ class ResultFolder:
         path = self.path(result.run)
         replaces = path.exists()
         _write_atomically(path, _to_json(result).encode("ascii"))
-        if result.logits is not None and replaces:  # looking for old logits takes long where there are thousands
+        if (
+            result.logits is not None and logits is not None and replaces
+        ):  # of thousands of logits, finding some takes long
             for old in folder.glob(f"{name}.*npz"):
                 if old.name != result.logits.file:
                     old.unlink(missing_ok=True)
