@@ -11,7 +11,7 @@ from benchmark.metrics import softmax
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score_all
-from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
 from benchmark.store import Logits, Member, Outline, ResultFolder, claim
 
 
@@ -76,8 +76,7 @@ def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: 
                 records, failures = score_all([ensemble.view], combined(logits), first.data)
                 scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures]
                 new = [record.model_copy(update={"members": members}) for record in records]
-                others = [view for view in first.views if view.view_id != identity(ensemble.view)]
-                folder.save(first.model_copy(update={"views": [*others, *new]}))
+                folder.save(first.with_views(new))
                 scored.count += len(new)
     return scored
 

@@ -135,11 +135,9 @@ def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) ->
     slot = slots[update.slot]
     environment = describe_environment(recorded_name(slot.device), None, slot.threads)
     with contextlib.suppress(OSError), claim(folder.claims, run) as ours:  # a full disk may be the failure itself
-        before = folder.read(run)
-        if not ours or (before is not None and before.status == "success"):
-            return
-        failure = Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None)
-        folder.save(Result.failed(run, failure, environment))
+        if ours:
+            failure = Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None)
+            folder.save_failure(Result.failed(run, failure, environment))
 
 
 def recorded_name(device: Device) -> str:
@@ -175,9 +173,7 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
     assert result.data is not None, "a successful result has data"
     new, failures = score_all(result.unscored(planned.views, planned.measures), logits, result.data)
     if new:
-        made = {view.view_id for view in new}
-        kept = [view for view in result.views if view.view_id not in made]
-        folder.save(result.model_copy(update={"views": [*kept, *new]}))
+        folder.save(result.with_views(new))
     return bool(new), failures
 
 

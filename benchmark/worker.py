@@ -99,7 +99,7 @@ class Worker:
             result = self.folder.save(result, logits)
         assert result.data is not None, "a successful result has data"
         views, failures = score_all(result.unscored(job.views), logits, result.data)
-        return self.folder.save(result.model_copy(update={"views": [*result.views, *views]})), failures
+        return self.folder.save(result.with_views(views)), failures
 
     def _train(self, job: Job) -> tuple[Result, Logits]:
         """The result, nothing of it scored, and its logits."""
@@ -134,11 +134,9 @@ class Worker:
         kind, reason = _in_words(error)
         if kind == OUT_OF_MEMORY and job.pieces < MOST_PIECES:
             return JobEnded(outcome="out_of_memory", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
-        there = self.folder.read(job.run)  # a good result stays: that of a run to be done again, or one not scored yet
-        if there is None or there.status == "failed":
-            failure = Result.failed(job.run, Failure(kind=kind, reason=reason, log=log.name), self._environment())
-            with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
-                self.folder.save(failure)
+        failure = Failure(kind=kind, reason=reason, log=log.name)
+        with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
+            self.folder.save_failure(Result.failed(job.run, failure, self._environment()))
         return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
 
     def _environment(self) -> EnvironmentRecord:

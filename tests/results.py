@@ -112,14 +112,8 @@ def with_scores(result: Result, **scores: float) -> Result:
 
 def failed_result(run: RunSpec) -> Result:
     """A run that failed."""
-    return Result(
-        schema_version=SCHEMA_VERSION,
-        run_id=identity(run),
-        status="failed",
-        run=run,
-        environment=describe_environment("made up", None, 1),
-        failure=Failure(kind="diverged", reason="the loss was not finite in epoch 1", log=None),
-    )
+    failure = Failure(kind="diverged", reason="the loss was not finite in epoch 1", log=None)
+    return Result.failed(run, failure, describe_environment("made up", None, 1))
 
 
 def worker_setup(results_root: Path, where: Places | None = None, threads: int = 1) -> WorkerSetup:

@@ -190,6 +190,22 @@ def test_a_result_under_another_name_is_not_counted(folder: ResultFolder, result
     assert "its name is not the name of the run" in unusable.reason
 
 
+def test_a_failure_is_written_unless_a_good_result_is_there(folder: ResultFolder, result: Result) -> None:
+    failed = failed_result(result.run)
+    folder.save_failure(failed)
+    assert folder.read(result.run) == failed
+    folder.save(result)
+    folder.save_failure(failed)
+    assert folder.read(result.run) == result
+
+
+def test_views_come_beside_others_and_in_place_of_their_own(result: Result) -> None:
+    first, other = result.views
+    anew = first.model_copy(update={"scores": first.scores | {"ece": 0.5}})
+    assert result.with_views([anew]).views == [other, anew]
+    assert result.model_copy(update={"views": [other]}).with_views([first]).views == [other, first]
+
+
 def test_binary_rubbish_is_named(folder: ResultFolder, result: Result) -> None:
     folder.save(result)
     folder.path(result.run).write_bytes(b"\xff\xfe\x00")

@@ -17,7 +17,7 @@ from benchmark.environment import code_state
 from benchmark.errors import first_line
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.schedule import NoPlace
-from benchmark.store import Damaged, Result, ResultFolder, claim
+from benchmark.store import Damaged, ResultFolder, claim
 
 _SECONDS_FOR_A_PLACE = 120.0  # long enough for a node that comes back, and for the shipped code to be unpacked
 _SECONDS_BETWEEN_TRIES = 1.0
@@ -79,7 +79,7 @@ class RayWorker:
             if before is not None and not job.redo and before.has_all(job.views):
                 return JobEnded(outcome="already_done", seconds=0.0)
             try:
-                return self._stored(job, before, await self._followed(job, on_epoch))
+                return self._stored(job, await self._followed(job, on_epoch))
             except RayError as error:
                 self.alive = False
                 outcome, reason = "died", f"{self._where()} or the worker on it is gone ({type(error).__name__})"
@@ -120,17 +120,20 @@ class RayWorker:
             on_epoch(message)
         raise Damaged("the end of the run is missing")
 
-    def _stored(self, job: Job, before: Result | None, returned: Returned) -> JobEnded:
+    def _stored(self, job: Job, returned: Returned) -> JobEnded:
         """Store the files of a job and say where its log stands now. A failure never replaces a good result."""
         ended, parcel = returned.ended, returned.parcel
         result = parcel.opened(job.run)
         if ended.outcome == "success" and result is None:
             raise Damaged("the result is missing")
-        if result is not None and (result.status == "success" or before is None or before.status == "failed"):
+        if result is not None:
             commit, changed = code_state()  # there is no checkout on the node: the code came from here
             state = {"code_commit": commit, "code_changed": changed}
-            environment = result.environment.model_copy(update=state)
-            self.folder.put(result.model_copy(update={"environment": environment}), parcel.logits)
+            result = result.model_copy(update={"environment": result.environment.model_copy(update=state)})
+            if result.status == "failed":
+                self.folder.save_failure(result)
+            else:
+                self.folder.put(result, parcel.logits)
         if ended.outcome == "died":
             self._write_log(returned.output)
             return ended.model_copy(update={"reason": f"{ended.reason} on {self._where()}", "log": str(self.log)})

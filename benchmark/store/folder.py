@@ -129,6 +129,14 @@ class ResultFolder:
         self.put(stored, content)
         return stored
 
+    def save_failure(self, failed: Result) -> None:
+        """Write that a run failed; a good result of it that is here stays: that of a run to be made again, or one that
+        is not scored yet.
+        """
+        before = self.read(failed.run)
+        if before is None or before.status == "failed":
+            self.put(failed, None)
+
     def put(self, result: Result, logits: bytes | None) -> Path:
         """Write a result that names its logits, whose file's bytes come first, so that the old state, logits included,
         stays whole until the new result stands under its final name.

@@ -3,7 +3,7 @@ scored.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -255,6 +255,12 @@ class Result(Record, ResultLike):
             environment=environment,
             failure=failure,
         )
+
+    def with_views(self, made: Sequence[ViewRecord]) -> "Result":
+        """The result with these views, too, in the place of older ones of the same identity."""
+        replaced = {view.view_id for view in made}
+        kept = [view for view in self.views if view.view_id not in replaced]
+        return self.model_copy(update={"views": [*kept, *made]})
 
     def view(self, spec: ViewSpec) -> ViewRecord | None:
         """The scores of that view, if they were made."""
