@@ -1,4 +1,4 @@
-"""Arrays as all calibrators take them."""
+"""Arrays as all calibrators take them, and where their fits end."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
+
+FLATTEST = 1e-5  # a fit by gradients ends where no slope of the mean likelihood is steeper
 
 
 def checked(logits: ArrayLike, labels: ArrayLike) -> tuple[Array, Array]:

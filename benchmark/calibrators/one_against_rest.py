@@ -6,17 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from benchmark.calibrators.arrays import Array
+from benchmark.calibrators.arrays import FLATTEST, Array
 from benchmark.metrics import bin_indices
 
 Map = Callable[[Array], Array]  # of a label's probabilities (N,)
 
 _SMALLEST = 1e-12  # of p and of 1 - p, where their logarithms are taken
 _LARGEST_PARAMETER = 50.0
-# Of the mean likelihood's slopes: where none is steeper a fit ends. The authors' package fits by scikit-learn's
-# logistic regression, which ends at 1e-4. A label with few rows has flat slopes and so ends early, short of where its
-# few rows would drive it.
-_FLATTEST = 1e-5
 
 
 def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
@@ -24,7 +20,8 @@ def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
 
     ``probabilities`` (N,) of one label on *validation* samples, ``right`` (N,) whether they bear it. Parameters stay
     within 50, so that a label without any validation row has a finite map. The fit ends where no slope of the mean
-    likelihood is above 1e-5, which of a rare label is short of the optimum. Source: Kull et al., 2017.
+    likelihood is above 1e-5, which of a rare label is short of the optimum (the authors' package fits by scikit-learn's
+    logistic regression, which ends at 1e-4). Source: Kull et al., 2017.
     """
     x, y = _log_odds_parts(np.asarray(probabilities, dtype=np.float64)), np.asarray(right, dtype=np.float64)
 
@@ -36,7 +33,7 @@ def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
     limits = [(0.0, _LARGEST_PARAMETER)] * 2 + [(-_LARGEST_PARAMETER, _LARGEST_PARAMETER)]
     from scipy.optimize import minimize  # slow to import, and planning fits nothing
 
-    start, options = np.array([1.0, 1.0, 0.0]), {"gtol": _FLATTEST}
+    start, options = np.array([1.0, 1.0, 0.0]), {"gtol": FLATTEST}
     found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", bounds=limits, options=options).x
     return lambda p: expit(_log_odds_parts(p) @ found[:2] + found[2])
 

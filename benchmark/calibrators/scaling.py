@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmark.calibrators.arrays import Array, checked, log_softmax
+from benchmark.calibrators.arrays import FLATTEST, Array, checked, log_softmax
 
 _MOST_ITERATIONS = 1000
-_FLATTEST = 1e-5  # a fit ends where no slope of the mean likelihood is steeper
 _LEAST_GAIN = 1e-7  # of an iteration of Dirichlet calibration, relative
 _SMALLEST_LOG = -50.0  # of a probability: below it a float32 softmax has none
 
@@ -19,8 +18,8 @@ def fit_vector_scaling(logits: ArrayLike, labels: ArrayLike, least_gain: float) 
     ``logits`` (N, K) and ``labels`` (N,) are those of *validation* samples. Convex; started from the identity, ended by
     an iteration that gains less than ``least_gain``, relative, by slopes that are all below 1e-5, or after 1,000. With
     few rows a label the likelihood grows far out, where that of other rows falls: where the fit ends is part of the
-    method. The arg max, and so the
-    prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo et al., 2017.
+    method. The arg max, and so the prediction, may change. Raises ValueError as ``fit_temperature`` does. Source: Guo
+    et al., 2017.
     """
     logits, labels = checked(logits, labels)
     n_labels = logits.shape[1]
@@ -82,7 +81,7 @@ def _minimise(value_and_slope: Callable[[Array], tuple[float, Array]], start: Ar
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _MOST_ITERATIONS, "ftol": least_gain, "gtol": _FLATTEST},
+        options={"maxiter": _MOST_ITERATIONS, "ftol": least_gain, "gtol": FLATTEST},
     )
     result: Array = found.x
     return result

@@ -146,11 +146,9 @@ class ResultFolder:
             assert result.logits is not None, "a result with logits names them"
             _write_atomically(folder / result.logits.file, logits)
         path = self.path(result.run)
-        replaces = path.exists()
+        replaces = logits is not None and path.exists()
         _write_atomically(path, _to_json(result).encode("ascii"))
-        if (
-            result.logits is not None and logits is not None and replaces
-        ):  # of thousands of logits, finding some takes long
+        if result.logits is not None and replaces:  # looking for old logits takes long where there are thousands
             for old in folder.glob(f"{name}.*npz"):
                 if old.name != result.logits.file:
                     old.unlink(missing_ok=True)
