@@ -31,7 +31,7 @@ class Cell:
     decimals: int
     better: str
     seeds: tuple[int, ...] = ()  # those of the values
-    trainings: int = 1  # behind each value: of an ensemble several
+    trainings: int = 1  # behind each value: of an ensemble several, that of its seed and those that follow
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
     labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
@@ -50,6 +50,11 @@ class Cell:
         cells are compared with none.
         """
         return self.resample() if self.resample else None
+
+    @property
+    def seeds_behind(self) -> frozenset[int]:
+        """The seeds of all trainings that the values are made of."""
+        return frozenset(first + place for first in self.seeds for place in range(self.trainings))
 
     @property
     def mean(self) -> float | None:
@@ -91,6 +96,16 @@ class GridRow:
     label: str
     key: str
     cells: tuple[Cell, ...]
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether its values are each of several trainings."""
+        return any(cell.trainings > 1 for cell in self.cells)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any of its cells has a result."""
+        return any(cell.values for cell in self.cells)
 
 
 @dataclass(frozen=True)

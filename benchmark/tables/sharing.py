@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.declarations import Table
-from benchmark.registry import calibrator_of
-from benchmark.specs import DeepEnsemble
 from benchmark.tables.building import GridBuilder
-from benchmark.tables.grid import Cell, Grid, GridRow
+from benchmark.tables.grid import Grid, GridRow
 
 
 @dataclass(frozen=True)
@@ -31,23 +29,21 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
     cost the others their seeds. Ensembles, which have one value for several seeds, do not restrict them.
     """
     grid = builder.build(name, table)
-    calibrators = [_ensemble(builder, row.method) for group in table.rows for row in group]
+    partly = [row.has_values for row in _rows(grid)]
     single = [
         set.intersection(*(set(cell.seeds) for cell in row.cells if cell.values))
-        for row, ensemble in zip(_rows(grid), calibrators, strict=True)
-        if ensemble is None and any(cell.values for cell in row.cells)
+        for row in _rows(grid)
+        if row.has_values and not row.is_ensemble
     ]
-    has_some = [any(cell.values for cell in row.cells) for row in _rows(grid)]
     shared = _most_compared(builder.seeds, single)
     if shared != builder.seeds:
         grid = builder.over(shared).build(name, table)
     rows: list[GridRow] = []
     ensembles: list[GridRow] = []
     short: list[str] = []
-    for row, ensemble, some in zip(_rows(grid), calibrators, has_some, strict=True):
-        behind = {_seeds_behind(cell, ensemble) for cell in row.cells}
-        if shared and behind == {frozenset(shared)}:
-            (rows if ensemble is None else ensembles).append(row)
+    for row, some in zip(_rows(grid), partly, strict=True):
+        if shared and all(cell.seeds_behind == frozenset(shared) for cell in row.cells):
+            (ensembles if row.is_ensemble else rows).append(row)
         elif some:
             short.append(row.label)
     return SharedGrid(grid=grid, rows=tuple(rows), ensembles=tuple(ensembles), short=tuple(short))
@@ -71,15 +67,3 @@ def _most_compared(asked: Sequence[int], rows: Sequence[set[int]]) -> tuple[int,
 
 def _rows(grid: Grid) -> list[GridRow]:
     return [row for group in grid.groups for row in group]
-
-
-def _ensemble(builder: GridBuilder, method: str) -> DeepEnsemble | None:
-    calibrator = calibrator_of(builder.registry, method)
-    return calibrator if isinstance(calibrator, DeepEnsemble) else None
-
-
-def _seeds_behind(cell: Cell, ensemble: DeepEnsemble | None) -> frozenset[int]:
-    """The seeds whose runs the values of a cell are made of."""
-    if ensemble is None:
-        return frozenset(cell.seeds)
-    return frozenset(seed for first in cell.seeds for seed in ensemble.seeds(first))
