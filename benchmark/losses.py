@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Where probabilities enter a logarithm or an empirical share can be 0; the value of PosCal's published code.
+# Where probabilities enter a logarithm or a divisor can be 0.
 SMALLEST_SHARE = 1e-8
 
 
@@ -69,20 +69,37 @@ def avuc_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tens
 
 
 def poscal_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
-    """Mean over the batch of KL(p || q), q looked up per sample and label in ``posterior_table`` of shape (bins, K).
+    """Mean over the batch and over the K labels of q log(q / p): the KL divergence of the prediction p from the
+    empirical posterior q, divided by K.
 
-    ``posterior_table[b, k]`` is the share of label k among the training samples whose probability of k fell in bin
-    b (bins (a, b], see ``probability_bins``); NaN where no probability fell, and there the table says nothing: the
-    term is 0 and has no gradient. No gradient runs through q. q is held at or above 1e-8. Source: Jung et al., 2020
-    (PosCal).
+    q is looked up per sample and label in ``posterior_table`` of shape (bins, K): ``posterior_table[b, k]`` is the
+    share of label k among the training samples whose probability of k fell in bin b (bins (a, b], see
+    ``probability_bins``); where it is 0, or NaN for a bin where no probability fell, the term is 0. q need not sum to 1
+    over labels, so the loss can be below 0. No gradient runs through q. Source: Jung et al., 2020 (PosCal), whose
+    published code has this direction and divisor (PyTorch's KLDivLoss, "batchmean", of flattened tensors).
     """
     log_p = functional.log_softmax(logits.float(), dim=1)
-    p = log_p.exp()
-    bins = probability_bins(p.detach(), posterior_table.shape[0])
-    q = posterior_table.detach().gather(0, bins)
+    q = _empirical_posterior(log_p, posterior_table).nan_to_num(nan=0.0)
+    return (torch.xlogy(q, q) - q * log_p).mean()
+
+
+def poscal_reverse_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
+    """Mean over the batch of KL(p || q), summed over labels, with q as in ``poscal_loss``.
+
+    Where q is NaN the table says nothing: the term is 0 and has no gradient. Elsewhere q is held at or above 1e-8, so a
+    probability p in a bin whose share is 0 costs up to 18 p nats. Source: the other reading of Jung et al., 2020
+    (PosCal), "the difference between predicted and empirical posterior".
+    """
+    log_p = functional.log_softmax(logits.float(), dim=1)
+    q = _empirical_posterior(log_p, posterior_table)
     known = ~torch.isnan(q)
     log_q = torch.where(known, q, torch.ones_like(q)).clamp_min(SMALLEST_SHARE).log()
-    return torch.where(known, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1).mean()
+    return torch.where(known, log_p.exp() * (log_p - log_q), torch.zeros_like(q)).sum(dim=1).mean()
+
+
+def _empirical_posterior(log_p: Tensor, table: Tensor) -> Tensor:
+    """What the table of shape (bins, K) says to each probability, shape (B, K)."""
+    return table.detach().gather(0, probability_bins(log_p.detach().exp(), table.shape[0]))
 
 
 def focal_loss(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:

@@ -190,6 +190,7 @@ def test_the_public_names_keep_their_signatures() -> None:
         losses.rau_loss: ["logits", "labels", "threshold"],
         losses.avuc_loss: ["logits", "labels", "threshold"],
         losses.poscal_loss: ["logits", "posterior_table"],
+        losses.poscal_reverse_loss: ["logits", "posterior_table"],
         calibrators.fit_temperature: ["logits", "labels"],
         data.corrupt_labels: ["labels", "rate", "n_labels", "seed"],
     }

@@ -17,6 +17,7 @@ from benchmark.losses import (
     mixup_cross_entropy,
     mmce_loss,
     poscal_loss,
+    poscal_reverse_loss,
     predictive_entropy,
     probability_bins,
     rau_loss,
@@ -121,7 +122,7 @@ def test_entropy_is_scipys_in_nats() -> None:
     assert float(predictive_entropy(torch.zeros(1, 8))) == pytest.approx(math.log(8))
 
 
-def poscal_by_hand(logits: torch.Tensor, table: torch.Tensor) -> float:
+def reverse_by_hand(logits: torch.Tensor, table: torch.Tensor) -> float:
     p = torch.softmax(logits.detach().double(), dim=1).numpy()
     n_bins = len(table)
     total = 0.0
@@ -133,38 +134,77 @@ def poscal_by_hand(logits: torch.Tensor, table: torch.Tensor) -> float:
     return total / len(p)
 
 
-def test_poscal_is_the_formula_and_skips_empty_bins() -> None:
-    logits, _ = batch(5)
-    table = torch.rand(20, 5, generator=torch.Generator().manual_seed(1))
+def shares(generator_seed: int = 1) -> torch.Tensor:
+    """A table with empty bins and with a share of 0."""
+    table = torch.rand(20, 5, generator=torch.Generator().manual_seed(generator_seed))
     table[3:9] = float("nan")
     table[0, 2] = 0.0
-    assert poscal_loss(logits, table).item() == pytest.approx(poscal_by_hand(logits, table), rel=1e-4)
+    return table
 
 
-def test_an_empty_table_says_nothing() -> None:
+def test_poscal_is_torchs_divergence_of_flattened_tensors_as_its_published_code_has_it() -> None:
+    logits, _ = batch(5)
+    table = shares()
+    p = torch.softmax(logits.detach(), dim=1)
+    q = table.gather(0, probability_bins(p, 20)).nan_to_num(nan=0.0)
+    expected = torch.nn.KLDivLoss(reduction="batchmean")(p.log().view(-1), q.view(-1))
+    assert poscal_loss(logits, table).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert (q == 0).any()
+
+
+def test_poscal_worked_by_hand() -> None:
+    """p = (0.9, 0.1), q = (0.5, 0): half of 0.5 log(0.5 / 0.9). A share of 0 costs nothing, though p is not 0."""
+    logits = torch.tensor([[0.9, 0.1]]).log()
+    table = torch.zeros(20, 2)
+    table[17, 0] = 0.5
+    assert poscal_loss(logits, table).item() == pytest.approx(0.25 * math.log(0.5 / 0.9))
+    assert poscal_loss(logits, torch.zeros(20, 2)).item() == 0
+    reverse = 0.9 * math.log(0.9 / 0.5) + 0.1 * math.log(0.1 / 1e-8)
+    assert poscal_reverse_loss(logits, table).item() == pytest.approx(reverse, rel=1e-5)
+
+
+def test_the_reverse_divergence_is_the_formula_and_skips_empty_bins() -> None:
+    logits, _ = batch(5)
+    assert poscal_reverse_loss(logits, shares()).item() == pytest.approx(reverse_by_hand(logits, shares()), rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", [poscal_loss, poscal_reverse_loss])
+def test_an_empty_table_says_nothing(loss) -> None:
     logits, _ = batch(6)
-    value = poscal_loss(logits, torch.full((20, 5), float("nan")))
+    value = loss(logits, torch.full((20, 5), float("nan")))
     value.backward()
     assert value.item() == 0
     assert torch.count_nonzero(logits.grad) == 0
 
 
-def test_an_empty_bin_has_no_gradient_but_the_others_have() -> None:
+@pytest.mark.parametrize("loss", [poscal_loss, poscal_reverse_loss])
+def test_an_empty_bin_has_no_gradient_but_the_others_have(loss) -> None:
     logits = torch.tensor([[2.0, 0.0]], requires_grad=True)  # p = 0.88, 0.12
     table = torch.full((10, 2), float("nan"))
     table[8, 0] = 0.5
-    poscal_loss(logits, table).backward()
+    loss(logits, table).backward()
     assert torch.isfinite(logits.grad).all()
     assert torch.count_nonzero(logits.grad) == 2  # through p_0 alone, which depends on both logits
 
 
-def test_no_gradient_runs_through_the_table() -> None:
+@pytest.mark.parametrize("loss", [poscal_loss, poscal_reverse_loss])
+def test_no_gradient_runs_through_the_table(loss) -> None:
     logits, _ = batch(7)
     logits.requires_grad_()
     table = torch.full((20, 5), 0.2, requires_grad=True)
-    poscal_loss(logits, table).backward()
+    loss(logits, table).backward()
     assert table.grad is None
     assert logits.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("loss", [poscal_loss, poscal_reverse_loss])
+def test_a_probability_of_nothing_and_a_table_of_nothing_stay_finite(loss) -> None:
+    logits = torch.tensor([[300.0, -300.0, 0.0]], requires_grad=True)
+    table = torch.tensor([[0.0, 0.3, 1.0]]).repeat(20, 1).requires_grad_(False)
+    value = loss(logits, table)
+    value.backward()
+    assert torch.isfinite(value)
+    assert torch.isfinite(logits.grad).all()
 
 
 def test_bins_of_tensors_are_bins_of_arrays() -> None:

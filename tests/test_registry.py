@@ -107,7 +107,7 @@ MISTAKES = [
     ("searches", "to: [19, 23]", "to: [19, null]", r"paper_rates\.axes\.1\.to\.1: a number, a word, or a list or mapping of them is expected, not None\.$"),
     ("searches", "to: [19, 23]", "to: [19, 19]", r"paper_rates\.axes\.1: to: 19 is said twice; keep one of the two\.$"),
     ("searches", "to: [19, 23]", "to: [19, 0]", r"searches\.paper_rates\.axes\.1\.to\.1: training\.epochs: input should be greater than or equal to 1, not 0\.$"),
-    ("searches", "losses.poscal.updates_per_epoch", "losses.rau.weight", r"axes\.1\.set\.0: there is no part of this search's methods \"losses\.rau\""),
+    ("searches", "losses.poscal.updates_per_epoch", "losses.rau.weight", r"axes\.0\.set\.0: there is no part of this search's methods \"losses\.rau\""),
     ("searches", "methods: [poscal]", "methods: [poscal, bert]", r"poscal_updates\.axes\.0\.set: this changes nothing of method bert\.$"),
     ("searches", "methods: [poscal]", "methods: [poscal, poscal]", r"poscal is said twice"),
     ("searches", "to: [1, 3, 5]", f"to: {list(range(1, 1002))}", r"poscal_updates\.axes: 1,001 candidates are too many; at most 1,000\.$"),

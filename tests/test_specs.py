@@ -59,6 +59,7 @@ def changed(value: Any) -> list[Any]:
         return [tuple(item * 0.5 for item in value)]
     others = {"hyperspherical": [], "auto": ["float32"], "linear": ["none"], "frobenius": [5.0], "ignore": ["zero"]}
     others |= {"normalised": ["encoded"], "mean_entropy": [0.5], "rau": ["avuc"], "cross_entropy": [], "poscal": []}
+    others |= {"forward": ["reverse"], "reverse": ["forward"]}
     if value is None:
         return [3]
     return others.get(value, [f"{value}x", "e" * 64])
@@ -69,7 +70,7 @@ def replaced(content: Any, path: tuple, value: Any) -> Any:
         return value
     if isinstance(content, list):
         return [replaced(item, path[1:], value) if index == path[0] else item for index, item in enumerate(content)]
-    return {key: replaced(item, path[1:], value) if key == path[0] else item for key, item in content.items()}
+    return content | {path[0]: replaced(content.get(path[0]), path[1:], value)}
 
 
 def test_every_field_of_a_run_counts(run: RunSpec) -> None:
@@ -102,6 +103,15 @@ def test_methods_have_runs_of_their_own_except_for_calibrators(registry: Registr
     posthoc = {name for name, method in registry.methods.methods.items() if method.posthoc is not None}
     assert {name for pair in same for name in pair} == {"bert"} | posthoc
     assert posthoc == {"ts", "vector", "dirichlet", "beta", "isotonic", "histogram", "mc_dropout", "deep_ensemble"}
+
+
+def test_runs_of_before_poscal_had_two_directions_keep_their_identity(registry: Registry) -> None:
+    run = resolve_run(registry, "paper", Subject("tnews", "base", "hs_rau"), 0, INPUTS)
+    assert run.loss[2].divergence == "reverse"
+    assert "divergence" not in canonical(run)
+    assert '"divergence":"forward"' in canonical(
+        resolve_run(registry, "paper", Subject("tnews", "base", "poscal"), 0, INPUTS)
+    )
 
 
 def test_identity_survives_a_round_trip(run: RunSpec) -> None:

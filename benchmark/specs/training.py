@@ -116,9 +116,12 @@ class UncertaintyTerm(Declared):
 
 
 class PoscalTerm(Declared):
-    """KL(p || empirical posterior). ``empty_bin``: what an empty bin of the table says: nothing (``ignore``), a share
-    of 0 (``zero``), or, ``prior_row``, the bin's middle, which every bin then holds as if by one row more than fell in
-    it, so that few rows say little.
+    """The divergence of the prediction p and the empirical posterior q: ``forward`` is KL(q || p) over the number of
+    labels, as in the method's published code, ``reverse`` KL(p || q).
+
+    ``empty_bin``: what an empty bin of the table says: nothing (``ignore``), a share of 0 (``zero``; to ``forward`` the
+    same), or, ``prior_row``, the bin's middle, which every bin then holds as if by one row more than fell in it, so
+    that few rows say little.
 
     Before the first update of its table the term is 0, whatever ``start`` says.
     """
@@ -129,6 +132,10 @@ class PoscalTerm(Declared):
     bins: Count
     updates_per_epoch: Count
     empty_bin: Literal["ignore", "zero", "prior_row"]
+    # Left out where it is what was there before there was a choice, so that results made then keep their identity.
+    divergence: Annotated[
+        Literal["forward", "reverse"], Field(exclude_if=lambda divergence: divergence == "reverse")
+    ] = "reverse"
 
 
 class GammaByProbability(Declared):

@@ -21,6 +21,7 @@ from benchmark.losses import (
     mixup_cross_entropy,
     mmce_loss,
     poscal_loss,
+    poscal_reverse_loss,
     probability_bins,
     rau_loss,
 )
@@ -121,14 +122,15 @@ class _Uncertainty:
 
 
 class _Poscal:
-    """KL to the empirical posterior; the table is made anew a fixed number of times an epoch from the batches since
-    then.
+    """The divergence of prediction and empirical posterior; the table is made anew a fixed number of times an epoch
+    from the batches since then.
     """
 
     def __init__(
         self, spec: PoscalTerm, n_labels: int, n_epochs: int, steps_per_epoch: int, device: torch.device
     ) -> None:
         self.spec = spec
+        self.loss = poscal_loss if spec.divergence == "forward" else poscal_reverse_loss
         self.starter = _Starter(spec.start, n_epochs)
         self.n_labels = n_labels
         self.table: Tensor | None = None
@@ -142,7 +144,7 @@ class _Poscal:
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
         if self.table is None or not self.starter.joined:
             return None
-        return poscal_loss(logits, self.table)
+        return self.loss(logits, self.table)
 
     def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
         bins = probability_bins(logits.float().softmax(dim=1), self.spec.bins)
