@@ -135,6 +135,7 @@ def confidence_penalty(logits: Tensor) -> Tensor:
 def mmce_loss(logits: Tensor, labels: Tensor, width: float) -> Tensor:
     """Maximum mean calibration error of the batch: the root of the mean over all pairs i, j of
     (a_i - c_i) (a_j - c_j) exp(-|c_i - c_j| / width), a being 1 where the prediction is right, c the confidence.
+    Right and wrong rows count alike (the paper has a reweighted form, too).
 
     No gradient runs through a. The mean is held at or above 1e-8, so the term at or above 1e-4: the root has no slope
     at 0. Source: Kumar et al., 2018 (eq. 3, the Laplacian kernel of their experiments).

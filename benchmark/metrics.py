@@ -96,7 +96,8 @@ def debiased_calibration_error(probabilities: ArrayLike, labels: ArrayLike, n_bi
     """Root of the mean squared gap between top-label confidence and accuracy, a fraction, without what chance adds.
 
     From each bin's squared gap the variance of its accuracy, a (1 - a) / (n - 1), is taken off, so that the mean over
-    bins does not grow as rows get fewer; a bin of one row adds 0, and a sum below 0 is 0.
+    bins does not grow as rows get fewer; a bin of one row adds 0, and a sum below 0 is 0 (so a
+    mean over seeds of small errors is somewhat too large).
     Source: Kumar et al., 2019 (the debiased estimator), with bins of equal width.
     """
     bins = reliability_bins(probabilities, labels, n_bins)

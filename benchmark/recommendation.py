@@ -27,7 +27,8 @@ _DECIDING = ("f1", "ece")
 _FEW_ROWS = 200
 RULE = (
     "The rule: of the methods that lower ECE and do not lose F1, both against the first one and beyond noise, the one "
-    "with the lowest ECE; where there is none, the first one. Noise: a paired bootstrap over test rows and, from two "
+    "with the lowest ECE; where there is none, the first one. On few rows ECE favours the surer of two models that are "
+    "equally far from calibrated. Noise: a paired bootstrap over test rows and, from two "
     "seeds on, the spread over seeds; 95 %, not corrected for the number of methods."
 )
 
@@ -124,13 +125,14 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     baseline = candidates[0]
     allowed = [candidate for candidate in candidates if not candidate.loses_f1]
     better = [candidate for candidate in allowed if candidate.lowers_ece]
-    lowest = min(allowed, key=lambda candidate: candidate.ece.known)
+    by_ece = sorted(allowed, key=lambda candidate: candidate.ece.known)
+    lowest = by_ece[0]
     advised = min(better, key=lambda candidate: candidate.ece.known) if better else baseline
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
         _verdict(advised, lowest, baseline),
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
-        _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised if better else lowest]),
+        _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised, *by_ece[:2]]),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _few_rows(builder, dataset, baseline.row.key),
@@ -208,7 +210,7 @@ def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Can
 
 
 def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:
-    """Which of the same methods other measures of calibration find better than the advised one, by how much."""
+    """Which of the same methods have a better mean than the advised one by other measures of calibration."""
     parts = []
     for place, metric in enumerate(metrics, start=len(_DECIDING)):
         sign = 1 if metric.better == "lower" else -1
@@ -216,7 +218,8 @@ def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metri
         here, there = (number(one.row.cells[place].mean, one.row.cells[place].decimals) for one in (best, advised))
         if here != there:
             parts.append(f"{metric.label} {best.name} ({here} against {there})")
-    return f"By other measures another method than {advised.name} is best: {', '.join(parts)}." if parts else ""
+    of = f"another method than {advised.name} has the best mean (not tested)"
+    return f"By other measures {of}: {', '.join(parts)}." if parts else ""
 
 
 def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
@@ -231,15 +234,18 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
 
 
 def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
-    """How much of the ECE of these methods a perfectly calibrated model would have on so few rows."""
+    """The ECE that a perfectly calibrated model would have on so few rows, as sure as each of these methods, where that
+    is known of two at least.
+    """
     parts = []
     for method in dict.fromkeys(methods):
         found = [builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds]
         chance = [one.view.scores.get("ece_if_calibrated") for one in found if not isinstance(one, str)]
         known = [value for value in chance if value is not None]
-        if not known or len(known) < len(seeds):
-            return ""
-        parts.append(f"{number(100 * fmean(known), method.ece.decimals)} as sure as {method.name}")
+        if known and len(known) == len(seeds):
+            parts.append(f"{number(100 * fmean(known), method.ece.decimals)} as sure as {method.name}")
+    if len(parts) < 2:
+        return ""
     return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
 
 

@@ -296,3 +296,22 @@ def test_a_rounding_of_the_coverage_leaves_no_row_out() -> None:
     sure = np.linspace(0.99, 0.6, 100)
     p = np.stack([sure, 1 - sure], axis=1)
     assert metrics.risk_at_coverage(p, np.array([0] * 28 + [1] * 72), 0.29) == pytest.approx(1 / 29)
+
+
+def test_of_two_models_equally_far_from_calibrated_the_surer_one_scores_lower_on_few_rows() -> None:
+    """Why the documents say so: labels are drawn from the softmax of logits that temperatures then sharpen or blur."""
+    generator = np.random.default_rng(0)
+
+    def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        logits = generator.normal(size=(rows, 64))
+        logits[np.arange(rows), generator.integers(64, size=rows)] += generator.normal(7, 2, size=rows)
+        below = metrics.softmax(logits).cumsum(axis=1) < generator.random((rows, 1))
+        return logits, np.minimum(below.sum(axis=1), 63)
+
+    def ece(temperature: float, logits: np.ndarray, labels: np.ndarray) -> float:
+        return float(100 * metrics.classwise_ece(metrics.softmax(logits / temperature), labels).sum())
+
+    many, few = drawn(50_000), [drawn(1_000) for _ in range(5)]
+    sure, unsure = 0.75, 1.2
+    assert ece(sure, *many) > ece(unsure, *many) - 0.5
+    assert np.mean([ece(sure, *rows) - ece(unsure, *rows) for rows in few]) < -2
