@@ -17,11 +17,12 @@ from benchmark.store import RESULTS
 TABLES = Path(__file__).resolve().parents[1] / "tables"
 _MOST_SEEDS = 10_000
 DONE, SOME_FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+OUTPUT_CLOSED = 141  # as a shell says it of a command that ended because nobody reads it: 128 + SIGPIPE
 
 
 def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> None:
     """Parse, call, and exit: 0 done, 1 some runs failed, 2 the user's input is wrong (one sentence), 130
-    interrupted.
+    interrupted, 141 nobody reads the output any more.
     """
     arguments = parser.parse_args()
     for stream in (sys.stdout, sys.stderr):
@@ -40,7 +41,7 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough
-        code = DONE
+        code = OUTPUT_CLOSED
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         print(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept", file=sys.stderr)

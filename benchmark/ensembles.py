@@ -1,18 +1,19 @@
 """Deep ensembles: views of several runs that differ in their seed, scored from stored logits; nothing is trained."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.declarations import Table
+from benchmark.errors import UserError
 from benchmark.metrics import softmax
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score_all
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import Logits, Member, Outline, ResultFolder, claim
+from benchmark.store import HELD, SCORING_PATIENCE, Logits, Member, Outline, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,39 @@ def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: 
     scored = Scored()
     for ensemble in wanted:
         results = [finished.find(run) for run in ensemble.runs]
-        done = [result for result in results if result is not None and result.status == "success"]
-        members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
-        if len(members) < len(ensemble.runs):
+        done = [result for result in results if result is not None and result.status == "success" and result.logits]
+        if len(done) < len(ensemble.runs):
             continue
-        with claim(folder.claims, done[0].run) as ours:  # else it is being made again, and this can wait
-            first = folder.whole(done[0])
-            known = first.view(ensemble.view)
-            up_to_date = known is not None and known.members == members and ensemble.measures <= known.scores.keys()
-            if not ours or first.logits != done[0].logits or up_to_date:
-                continue
-            stored = [folder.read_logits(result) for result in done]
-            scored.lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
-            logits = [one for one in stored if one is not None]
-            if len(logits) == len(members):
-                assert first.data is not None, "a successful result has data"
-                records, failures = score_all([ensemble.view], combined(logits), first.data)
-                scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures]
-                new = [record.model_copy(update={"members": members}) for record in records]
-                folder.save(first.with_views(new))
-                scored.count += len(new)
+        with claim(folder.claims, done[0].run, SCORING_PATIENCE) as ours:
+            try:
+                if ours:
+                    _score(folder, ensemble, done, scored)
+                else:
+                    scored.failures.append(f"{folder.path(done[0].run)}: {HELD}")
+            except UserError as error:
+                scored.failures.append(str(error))
     return scored
+
+
+def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], scored: Scored) -> None:
+    """Score one ensemble, where it is not up to date, and add what came of it to ``scored``."""
+    members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
+    first = folder.whole(done[0])
+    known = first.view(ensemble.view)
+    up_to_date = known is not None and known.members == members and ensemble.measures <= known.scores.keys()
+    if first.logits != done[0].logits or up_to_date:
+        return
+    stored = [folder.read_logits(result) for result in done]
+    scored.lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
+    logits = [one for one in stored if one is not None]
+    if len(logits) < len(members):
+        return
+    assert first.data is not None, "a successful result has data"
+    records, failures = score_all([ensemble.view], combined(logits), first.data)
+    scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures]
+    new = [record.model_copy(update={"members": members}) for record in records]
+    folder.save(first.with_views(new))
+    scored.count += len(new)
 
 
 def sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:

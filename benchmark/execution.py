@@ -1,26 +1,22 @@
-"""Carrying out a plan: scoring stored logits again, training on the devices of a backend."""
+"""Carrying out a plan: training on the devices of a backend."""
 
 import asyncio
 import contextlib
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import joblib
 from rich.console import Console
 
-from benchmark import own_code
 from benchmark.environment import cpu_name, describe_environment
 from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, JobEnded, WorkerSetup
-from benchmark.plan import Finished, PlannedRun
+from benchmark.plan import PlannedRun
 from benchmark.schedule import Backend, Device, Display, Outcome, Pool, Slot, Update, run_labels
-from benchmark.scoring import score_all
-from benchmark.store import Failure, Outline, Result, ResultFolder, claim
+from benchmark.store import Failure, Result, ResultFolder, claim
 
 
 @dataclass(frozen=True)
@@ -31,25 +27,6 @@ class Placed:
     slots: Sequence[Slot]
     where: Places
     own_functions: Path
-
-
-def score_again(
-    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
-) -> tuple[int, list[str]]:
-    """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
-    later; the other old views stay. Returns how many runs were, and what failed: views that could not be scored (the
-    user's own calibrators, say, whose functions are in the folder ``own_functions``), and logits that are not the bytes
-    that were stored.
-    """
-    found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
-    todo = [(planned, outline) for planned, outline in found if outline is not None]
-    ends: list[tuple[bool, list[str]]] = []
-    if todo:
-        ends = joblib.Parallel(n_jobs=-1)(
-            joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo
-        )
-    failures = dict.fromkeys(chain.from_iterable(failed for _, failed in ends))
-    return sum(scored for scored, _ in ends), list(failures)
 
 
 def train(
@@ -153,32 +130,10 @@ def _all_of(*listeners: Callable[[Update], None]) -> Callable[[Update], None]:
     return tell
 
 
-def _score_one(
-    folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path
-) -> tuple[bool, list[str]]:
-    """Whether anything was scored, and what failed."""
-    own_code.look_in(own_functions)
-    with claim(folder.claims, outline.run) as ours:
-        # held by another scheduler it is being made again, with these views
-        return _score_claimed(folder, planned, folder.whole(outline)) if ours else (False, [])
-
-
-def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> tuple[bool, list[str]]:
-    logits = folder.read_logits(result)
-    if logits is None:
-        return False, [
-            f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
-            "folder logits/ beside it, and the run is trained again"
-        ]
-    assert result.data is not None, "a successful result has data"
-    new, failures = score_all(result.unscored(planned.views, planned.measures), logits, result.data)
-    if new:
-        folder.save(result.with_views(new))
-    return bool(new), failures
-
-
 async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
-    """Await ``work``; Ctrl-C and SIGTERM cancel it, so that workers are ended first."""
+    """Await ``work``; Ctrl-C and SIGTERM cancel it, so that workers are ended first. Afterwards they mean what they
+    meant before.
+    """
     task = asyncio.ensure_future(work)
     signalled = False
 
@@ -188,7 +143,8 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
         loop.add_signal_handler(number, cancel)
     try:
         await task
@@ -196,3 +152,7 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
         if signalled:
             raise KeyboardInterrupt from None
         raise
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # which leaves the system's own behind
+            signal.signal(number, handler)

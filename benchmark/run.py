@@ -31,13 +31,14 @@ from benchmark.durations import duration
 from benchmark.ensembles import ensembles, score_ensembles, sizes
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, work_of
-from benchmark.execution import Placed, recorded_name, score_again, train
+from benchmark.execution import Placed, recorded_name, train
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.reporting import write_all
+from benchmark.rescoring import score_again
 from benchmark.schedule import CannotStart, Outcome, Slot, run_labels
 from benchmark.search import plan_searches, select_searches
 from benchmark.store import Outline, ResultFolder, Unusable
@@ -191,7 +192,9 @@ def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
 
 def _report(console: Console, asked: _Asked, folder: Path) -> None:
     """What a comparison on the user's own data ends with."""
-    results = asked.folder.read_all()[0]
+    results, unusable = asked.folder.read_all()
+    for problem in unusable:
+        console.print(f"{problem.path}: not counted, because {problem.reason}; delete it, and the run is made again")
     if not any(result.status == "success" for result in results):
         console.print("\nno tables and no recommendation: no run has succeeded")
         return

@@ -72,7 +72,7 @@ class Workbench:
     def corpus(self, job: Job) -> Corpus:
         """The job's data set; UserError where its content is not what was planned with."""
         name, wanted = job.run.data.dataset, job.run.data.fingerprint
-        corpus = _once(self._corpora, wanted, lambda: load_corpus(name, job.dataset, self.setup.data_folders))
+        corpus = _once(self._corpora, (name, wanted), lambda: load_corpus(name, job.dataset, self.setup.data_folders))
         if corpus.fingerprint != wanted:
             raise UserError(f'The data set "{name}" has changed since this run was planned; start the benchmark again.')
         return corpus

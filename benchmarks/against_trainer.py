@@ -179,6 +179,7 @@ def _ours(inputs: dict[str, Any], precision: str) -> float:
 
     from benchmark.models import load_encoder
     from benchmark.training.loop import LabelledTexts, TrainingData, train
+    from benchmark.training.objective import Epoch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     run = inputs["run"]
@@ -192,7 +193,7 @@ def _ours(inputs: dict[str, Any], precision: str) -> float:
     class Enough(Exception):
         """Both epochs are timed; what follows is evaluation."""
 
-    def on_epoch(done: int, seconds: float, recorded: dict[str, Any]) -> None:
+    def on_epoch(done: int, seconds: float, recorded: Epoch) -> None:
         if device.type == "cuda":
             torch.cuda.synchronize()
         ends.append(time.perf_counter())
@@ -254,7 +255,7 @@ def _trainer(inputs: dict[str, Any], precision: str) -> float:
     rows = Dataset.from_dict({**encoded, "labels": inputs["labels"].tolist()})
     starts: list[float] = []
 
-    class Clock(TrainerCallback):
+    class Clock(TrainerCallback):  # type: ignore[misc]
         def on_epoch_begin(self, *_: object, **__: object) -> None:
             if device.type == "cuda":
                 torch.cuda.synchronize()

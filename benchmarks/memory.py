@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--data-dir")
     parser.add_argument("--encoder-dir")
     arguments = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device: Literal["cuda", "cpu"] = "cuda" if torch.cuda.is_available() else "cpu"
     where = places(arguments.data_dir, arguments.encoder_dir)
     resident, on_device = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -41,6 +42,7 @@ def main() -> None:
             data_folders=where.all_data_folders(),
             encoder_folders=where.encoder_folders,
             built_encoders=where.built_encoders,
+            file_hashes=where.file_hashes,
             own_code=Path(folder),
             device=device,
             threads=torch.get_num_threads(),
@@ -67,7 +69,8 @@ def main() -> None:
 def _inputs_first(plan: list[PlannedRun]) -> tuple[list[PlannedRun], list[PlannedRun]]:
     """One run of each data set and encoder, which loads them, and all others."""
     seen = set()
-    first, others = [], []
+    first: list[PlannedRun] = []
+    others: list[PlannedRun] = []
     for planned in plan:
         inputs = (planned.run.data.dataset, planned.run.encoder.encoder)
         (others if inputs in seen else first).append(planned)

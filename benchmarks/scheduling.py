@@ -44,7 +44,7 @@ def main() -> None:
     registry = load_registry(EXPERIMENTS)
     started = time.perf_counter()
     jobs = _jobs(registry, template, arguments.jobs)
-    rows = [("making the jobs", *_cost(started, len(jobs)), "")]
+    rows: list[tuple[object, ...]] = [("making the jobs", *_cost(started, len(jobs)), "")]
     rows.append(_measured("pool and display", jobs, arguments.slots, lambda index: Idle()))
     with tempfile.TemporaryDirectory() as place:
         folder = ResultFolder(Path(place), "small")

@@ -12,6 +12,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from benchmark.plan import PlannedRun
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks")]
@@ -56,7 +60,7 @@ def _timed(*arguments: str) -> float:
     return time.perf_counter() - started
 
 
-def _plan(arguments: argparse.Namespace) -> list:
+def _plan(arguments: argparse.Namespace) -> "list[PlannedRun]":
     """The plan of seed 0."""
     from benchmark.inputs import find_table_inputs, places
     from benchmark.plan import Finished, make_plan
@@ -71,7 +75,7 @@ def _plan(arguments: argparse.Namespace) -> list:
     return make_plan(registry, arguments.profile, tables, [0], found.inputs, Finished.of([]))
 
 
-def _train_one(arguments: argparse.Namespace, planned) -> None:
+def _train_one(arguments: argparse.Namespace, planned: "PlannedRun") -> None:
     """What a script of the loop does: read, tokenise, train, predict both held-out splits."""
     import torch
     from against_trainer import training_arguments
@@ -86,6 +90,7 @@ def _train_one(arguments: argparse.Namespace, planned) -> None:
     where, run = places(arguments.data_dir, arguments.encoder_dir), planned.run
     corpus = load_corpus(run.data.dataset, planned.dataset, where.all_data_folders())
     found = find_encoder(planned.encoder, where.encoder_folders, where.built_encoders)
+    assert found is not None, "the plan found it"
     if found.origin == "built":
         build_encoder(planned.encoder, found.folder)
     tokenizer = load_tokenizer(planned.encoder, found.folder)
@@ -94,7 +99,7 @@ def _train_one(arguments: argparse.Namespace, planned) -> None:
         found.folder, num_labels=corpus.n_labels, dtype=torch.float32, **layers
     )
 
-    def rows(split: str) -> Dataset:
+    def rows(split: Literal["train", "validation", "test"]) -> Dataset:
         part = corpus.split(split)
         encoded = tokenizer(list(part.texts), truncation=True, max_length=run.encoder.max_length)
         return Dataset.from_dict({**encoded, "labels": part.labels.tolist()})

@@ -50,6 +50,7 @@ FLOORS = {
     "worker": 6,
     "commandline": 6,
     "execution": 7,
+    "rescoring": 7,
     "tracking": 7,
     "listing": 7,
     "own_data": 4,

@@ -409,6 +409,20 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
+def test_where_nobody_reads_a_run_it_ends_as_other_commands_do_and_not_as_done(
+    tiny_experiments: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "benchmark.run", "--profile", "tiny", "--experiments", tiny_experiments,
+               "--results-dir", tmp_path / "results", "--table", "main", "--datasets", "hwu64"]  # fmt: skip
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "BENCHMARK_CACHE_DIR": str(cache_dir)}
+    process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 128 + signal.SIGPIPE
+    assert not process.stderr.read()
+    assert len(results_in(tmp_path)) < 5
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_end_from_outside_keeps_what_is_finished_and_leaves_no_child(

@@ -12,7 +12,7 @@ from benchmark.plan import Finished, make_plan
 from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
-from benchmark.store import Logits, Result, ResultFolder, claim
+from benchmark.store import HELD, Logits, Result, ResultFolder, claim
 from benchmark.tables import GridBuilder, ResultFinder, SharedGrid, over_shared_seeds
 from tests.conftest import run_module
 from tests.results import made_data, made_logits, made_result, tiny_inputs
@@ -218,12 +218,17 @@ def test_an_ensemble_of_runs_made_again_is_not_shown(registry: Registry, tmp_pat
     assert finder.scored(subject, 0) == "one of its runs was made again since; benchmark.run scores it anew"
 
 
-def test_an_ensemble_is_not_scored_into_a_run_that_is_being_made_again(registry: Registry, tmp_path: Path) -> None:
+def test_an_ensemble_is_not_scored_into_a_run_that_is_being_made_again(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark.ensembles.SCORING_PATIENCE", 0.0)
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)
     first = next(outline for outline in folder.outlines()[0] if outline.run.seed == 0)
+    wanted = list(ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), (0, 1, 2), tiny_inputs()))
     with claim(folder.claims, first.run):
-        assert scored(registry, folder, 0, 1, 2) == (0, 0)
+        found = score_ensembles(folder, wanted, Finished.of(folder.outlines()[0]))
+    assert (found.count, found.failures) == (0, [f"{folder.path(first.run)}: {HELD}"])
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
 
 

@@ -420,6 +420,11 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert "0 trained, 0 failed, 10 done before" in third.stdout
     assert advice.strip() in third.stdout
     assert (folder / "recommendation.md").read_text(encoding="utf-8") == advice
+    damaged = next((tmp_path / "results" / "desk").glob("*.json"))  # in a part that planning passes over
+    text = damaged.read_text(encoding="utf-8")
+    damaged.write_text(text.replace('"recall": [', '"recall": [null, ', 1), encoding="utf-8")
+    fourth = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "0-1")
+    assert f"{damaged}: not counted, because " in fourth.stdout
 
 
 def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:

@@ -1,7 +1,9 @@
 """Devices as places for workers, estimates, and the display; no GPU is needed to test how GPUs are found."""
 
+import asyncio
 import io
 import os
+import signal
 import stat
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from rich.console import Console
 
 from benchmark.durations import duration
 from benchmark.estimates import Estimator, Work, work_of
-from benchmark.execution import in_order, record_death
+from benchmark.execution import _until_signalled, in_order, record_death
 from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
@@ -285,3 +287,21 @@ def test_a_terminal_shows_what_is_at_work_and_what_is_left(registry: Registry) -
     shown = output.getvalue()
     for part in ("0/2", "bert on tiny_tnews, 5% noise, tiny_base, seed 0 25%", "1/2", "1 failed", "1 left: no room"):
         assert part in shown, part
+
+
+def test_signals_mean_afterwards_what_they_meant_before() -> None:
+    """The command's own handler for SIGTERM, which says that what is finished is kept."""
+
+    async def nothing() -> None:
+        assert signal.getsignal(signal.SIGTERM) is not ours
+
+    def ours(number: int, frame: object) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, ours)
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        asyncio.run(_until_signalled(nothing()))
+        assert signal.getsignal(signal.SIGTERM) is ours
+        assert signal.getsignal(signal.SIGINT) is on_interrupt
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -13,12 +13,12 @@ from benchmark import scoring
 from benchmark.declarations import PretrainedSource
 from benchmark.encoders import FileHashes, encoder_fingerprint, find_encoder
 from benchmark.errors import UserError
-from benchmark.execution import score_again
 from benchmark.inputs import find_inputs, find_table_inputs, places
 from benchmark.jobs import Job
 from benchmark.models import build_encoder
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
+from benchmark.rescoring import score_again
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder, ViewRecord

@@ -1,7 +1,7 @@
 """Placing runs on devices: of this machine, or of any other backend."""
 
 from benchmark.schedule.backend import Backend
-from benchmark.schedule.devices import Device, Slot, cpu_workers, find_devices, make_slots
+from benchmark.schedule.devices import Device, Slot, cpu_workers, find_devices, make_slots, scoring_processes
 from benchmark.schedule.local import LocalBackend, WorkerProcess, local_workers
 from benchmark.schedule.pool import CannotStart, NoPlace, Pool, PoolWorker, Update
 from benchmark.schedule.progress import Display, Outcome, run_labels
@@ -24,4 +24,5 @@ __all__ = [
     "local_workers",
     "make_slots",
     "run_labels",
+    "scoring_processes",
 ]

@@ -70,6 +70,11 @@ def cpu_workers(cores: int, memory: int) -> int:
     return max(1, min(cores, memory // _BYTES_PER_WORKER))
 
 
+def scoring_processes(jobs: int) -> int:
+    """How many processes of this machine score so many runs."""
+    return min(cpu_workers(joblib.cpu_count(), _host_memory()), jobs)
+
+
 def _default_jobs(device: Device, cores: int) -> int:
     return 1 if device.kind == "cuda" else cpu_workers(cores, _host_memory())
 

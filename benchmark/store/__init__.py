@@ -1,6 +1,6 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
-from benchmark.store.claims import claim
+from benchmark.store.claims import HELD, SCORING_PATIENCE, claim
 from benchmark.store.folder import RESULTS, ResultFolder, Unusable
 from benchmark.store.logits import Logits
 from benchmark.store.outline import Outline
@@ -27,9 +27,11 @@ from benchmark.store.result import (
 )
 
 __all__ = [
+    "HELD",
     "RELIABILITY_BINS",
     "RESULTS",
     "SCHEMA_VERSION",
+    "SCORING_PATIENCE",
     "CorruptionRecord",
     "Damaged",
     "DataRecord",

@@ -8,10 +8,13 @@ from filelock import FileLock, Timeout
 
 from benchmark.specs import RunSpec, readable_name
 
+SCORING_PATIENCE = 60.0  # seconds to wait for another command that scores the same run, which takes it a few
+HELD = "another command works on it, so it was not scored; run this again after that"
+
 
 @contextmanager
-def claim(folder: Path, run: RunSpec) -> Iterator[bool]:
-    """Try to claim a run below ``folder``; yields at once whether it is ours.
+def claim(folder: Path, run: RunSpec, timeout: float = 0.0) -> Iterator[bool]:
+    """Try for ``timeout`` seconds to claim a run below ``folder``; yields whether it is ours.
 
     A claim is an operating system's lock on a file, held while the block runs. The system gives it up when its
     process ends, however that ends, so a dead holder blocks nobody, and there is no clock to disagree about. Machines
@@ -20,7 +23,7 @@ def claim(folder: Path, run: RunSpec) -> Iterator[bool]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / f"{readable_name(run)}.lock")
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=timeout)
     except Timeout:
         yield False
         return

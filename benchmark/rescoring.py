@@ -1,0 +1,81 @@
+"""Scoring stored logits again, by views or measures that came later; nothing is trained."""
+
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain
+from pathlib import Path
+
+import joblib
+
+from benchmark import own_code
+from benchmark.errors import UserError
+from benchmark.plan import Finished, PlannedRun
+from benchmark.schedule import scoring_processes
+from benchmark.scoring import score_all
+from benchmark.store import HELD, SCORING_PATIENCE, Outline, Result, ResultFolder, claim
+
+
+def score_again(
+    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
+) -> tuple[int, list[str]]:
+    """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
+    later; the other old views stay. Returns how many runs were, and what failed: views that could not be scored (the
+    user's own calibrators, say, whose functions are in the folder ``own_functions``), processes that died of it, logits
+    that are not the bytes that were stored, runs that another command keeps to itself.
+    """
+    found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
+    todo = [(planned, outline) for planned, outline in found if outline is not None]
+    ends = _score_in_parallel(folder, todo, own_functions) if todo else []
+    failures = dict.fromkeys(chain.from_iterable(failed for _, failed in ends))
+    return sum(scored for scored, _ in ends), list(failures)
+
+
+def _score_in_parallel(
+    folder: ResultFolder, todo: Sequence[tuple[PlannedRun, Outline]], own_functions: Path
+) -> list[tuple[bool, list[str]]]:
+    """All at once; where a process dies (for its memory, or in a calibrator of the user's own), one after another, so
+    that it costs the others nothing.
+    """
+    calls = [joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo]
+    try:
+        return list(joblib.Parallel(n_jobs=scoring_processes(len(calls)))(calls))
+    except BrokenProcessPool:
+        pass
+    ends: list[tuple[bool, list[str]]] = []
+    for call, (_, outline) in zip(calls, todo, strict=True):
+        try:
+            ends += joblib.Parallel(n_jobs=2)([call])  # two: with one it would run in this process
+        except BrokenProcessPool:
+            ends.append((False, [f"{folder.path(outline.run)}: the process that scored it died"]))
+    return ends
+
+
+def _score_one(
+    folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path
+) -> tuple[bool, list[str]]:
+    """Whether anything was scored, and what failed."""
+    own_code.look_in(own_functions)
+    with claim(folder.claims, outline.run, SCORING_PATIENCE) as ours:
+        if not ours:
+            return False, [f"{folder.path(outline.run)}: {HELD}"]
+        try:
+            return _score_claimed(folder, planned, folder.whole(outline))
+        except UserError as error:
+            return False, [str(error)]
+
+
+def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> tuple[bool, list[str]]:
+    missing = result.unscored(planned.views, planned.measures)
+    if not missing:  # another command did it meanwhile
+        return False, []
+    logits = folder.read_logits(result)
+    if logits is None:
+        return False, [
+            f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
+            "folder logits/ beside it, and the run is trained again"
+        ]
+    assert result.data is not None, "a successful result has data"
+    new, failures = score_all(missing, logits, result.data)
+    if new:
+        folder.save(result.with_views(new))
+    return bool(new), failures

@@ -1,0 +1,82 @@
+"""Scoring stored logits again where something is in the way."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmark import rescoring
+from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.registry import Registry, Subject, select_tables
+from benchmark.rescoring import score_again
+from benchmark.store import HELD, Outline, ResultFolder, claim
+from tests.results import made_logits, made_result, tiny_inputs
+
+
+def half_scored(
+    registry: Registry, folder: ResultFolder, seeds: list[int]
+) -> tuple[list[PlannedRun], Finished[Outline]]:
+    """Runs of BERT that lack the view of temperature scaling, and what is to be done of them."""
+    for seed in seeds:
+        whole = made_result(registry, Subject("tnews", "base", "bert"), seed)
+        plain = [view for view in whole.views if view.view.calibrator is None]
+        assert len(plain) < len(whole.views)
+        logits = made_logits(seed, len(whole.data.label_names))
+        folder.save(whole.model_copy(update={"views": plain}), logits)
+    outlines, _ = folder.outlines()
+    finished = Finished.of(outlines, [outline.run_id for outline in outlines])
+    tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
+    plan = make_plan(registry, "tiny", tables, seeds, tiny_inputs(), finished)
+    assert [planned.action for planned in plan] == ["score"] * len(seeds)
+    return plan, finished
+
+
+def test_a_run_that_another_command_holds_is_said_and_not_passed_over(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0])
+    monkeypatch.setattr(rescoring, "SCORING_PATIENCE", 0.0)
+    with claim(folder.claims, plan[0].run):
+        path = folder.path(plan[0].run)
+        assert rescoring._score_one(folder, plan[0], folder.outlines()[0][0], tmp_path) == (False, [f"{path}: {HELD}"])
+    assert score_again(folder, plan, finished, tmp_path) == (1, [])
+
+
+def test_a_run_that_another_command_has_scored_meanwhile_is_done(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0])
+    assert score_again(folder, plan, finished, tmp_path) == (1, [])
+    assert score_again(folder, plan, finished, tmp_path) == (0, [])
+
+
+def test_damage_that_planning_passes_over_costs_its_own_run_only(registry: Registry, tmp_path: Path) -> None:
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0, 1])
+    damaged = folder.path(plan[0].run)
+    text = damaged.read_text(encoding="utf-8")
+    assert text.count('"recall": [') > 0
+    damaged.write_text(text.replace('"recall": [', '"recall": [null, ', 1), encoding="utf-8")
+    scored, (failure,) = score_again(folder, plan, finished, tmp_path)
+    assert scored == 1
+    assert failure.startswith(f"{damaged}: ")
+
+
+def die_over_seed_0(folder: ResultFolder, planned: PlannedRun, *_: object) -> tuple[bool, list[str]]:
+    if planned.run.seed == 0:
+        os._exit(1)
+    return True, []
+
+
+def test_a_process_that_dies_of_scoring_costs_its_own_run_only(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed for its memory, say, or by a calibrator of the user's own."""
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0, 1, 2])
+    monkeypatch.setattr(rescoring, "_score_one", die_over_seed_0)
+    monkeypatch.setattr(rescoring, "scoring_processes", lambda jobs: min(jobs, 2))
+    scored, failures = score_again(folder, plan, finished, tmp_path)
+    assert scored == 2
+    (dead,) = (planned.run for planned in plan if planned.run.seed == 0)
+    assert failures == [f"{folder.path(dead)}: the process that scored it died"]
