@@ -51,6 +51,9 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
             if getattr(arguments, option) is not None:
                 raise UserError(f"--{option.replace('_', '-')} goes with --data, the file of training rows.")
         return None
+    for option in ("data", "test_data", "validation_data", "text_column", "label_column", "encoder", "name"):
+        if getattr(arguments, option) == "":
+            raise UserError(f"--{option.replace('_', '-')}: nothing was given; a name is needed, or leave it out.")
     if arguments.list:
         raise UserError("--list says what there is; leave out --data.")
     if arguments.profile is not None:

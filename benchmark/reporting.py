@@ -97,8 +97,9 @@ def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]
     return {"report.html": to_page(builder, tables, grids, judge_all(builder) if has_paper else [])}
 
 
-def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> dict[str, str]:
-    """Tables in Markdown and LaTeX, figures, the page and the advice of a profile, into a folder; returns the texts.
+def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Tables in Markdown and LaTeX, figures, the page and the advice of a profile, into a folder; returns the texts and
+    what figures had to leave out, a sentence a reason.
 
     Raises UserError where a file cannot be written or matplotlib is not installed.
     """
@@ -108,10 +109,10 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
     for name, text in texts.items():
         write(folder / name, text)
     finder = builder.finder
-    draw_figures(
+    _, remarks = draw_figures(
         builder.registry, finder.profile_name, finder.finished, finder.inputs, builder.seeds, folder / "figures"
     )
-    return texts
+    return texts, remarks
 
 
 _TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."

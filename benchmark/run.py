@@ -200,10 +200,12 @@ def _report(console: Console, asked: _Asked, folder: Path) -> None:
         return
     made = Finished.of(results)
     builder = GridBuilder(asked.registry, asked.profile_name, made, asked.found.inputs, asked.seeds)
-    texts = write_all(builder, asked.tables, folder)
+    texts, remarks = write_all(builder, asked.tables, folder)
     for name, text in texts.items():
         if name.endswith(".md"):
             console.print(f"\n{text.strip()}")
+    for remark in remarks:
+        console.print(f"\n{remark}")
     console.print(f"\nTables, figures and the page (open {folder / 'report.html'} in a browser): {folder}")
 
 

@@ -432,6 +432,8 @@ def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp
     for options, sentence in (
         (("--data", path, "--delimiter", ";;"), "--delimiter is one character"),
         (("--data", path, "--delimiter", ""), "--delimiter is one character"),
+        (("--data", ""), "--data: nothing was given"),
+        (("--data", "owner/name", "--test-data", ""), "--test-data: nothing was given"),
         (("--data", path, "--text-column", "intent", "--label-column", "intent"), "cannot both be the column"),
         (("--data", path, "--text-column", "utterance", "--label-column", "intent", "--methods", ","), "at least one"),
         (("--text-column", "utterance"), "--text-column goes with --data"),
