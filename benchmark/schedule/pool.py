@@ -15,11 +15,11 @@ _MOST_ATTEMPTS = 3  # at a job over which workers die without a word (killed, sa
 
 
 class CannotStart(Exception):
-    """Workers die before they take a job, or find no place: no run can be made here."""
+    """No slot is left: its worker could not start, or found no place. What is not done cannot be done here."""
 
 
 class NoPlace(Exception):
-    """There is no place for a worker of this slot, and none is to be expected soon."""
+    """A slot is to be given up: its worker cannot start, or there is no place for it, nor will be soon."""
 
 
 class PoolWorker(Protocol):
@@ -29,7 +29,7 @@ class PoolWorker(Protocol):
         """Return once a job can be handed over. Raises NoPlace where the slot should be given up."""
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Follow a job to its end, also where that end is the worker's. Raises CannotStart."""
+        """Follow a job to its end, also where that end is the worker's."""
 
     async def end(self) -> None:
         """End whatever runs, a job included."""
@@ -73,7 +73,9 @@ class Pool:
         self.settled = asyncio.Event()  # set, and replaced by a fresh one, whenever a job was settled
 
     async def run(self, jobs: Sequence[Job]) -> None:
-        """Work through all jobs; returns when each has ended. Cancelling it ends the workers."""
+        """Work through all jobs; returns when each has ended. Cancelling it ends the workers. Raises CannotStart, in a
+        group, where the last slot is given up before.
+        """
         self.pending = list(jobs)
         async with asyncio.TaskGroup() as group:
             for index in range(self.n_slots):

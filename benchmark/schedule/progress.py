@@ -47,6 +47,7 @@ class Outcome:
     succeeded: int = 0
     already_done: int = 0
     failed: list[tuple[str, JobEnded]] = field(default_factory=list)  # label of the run, how it ended
+    cut_short: str = ""  # why jobs were left that nobody could do
 
 
 class Display:
