@@ -8,6 +8,7 @@ from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
@@ -198,7 +199,8 @@ class Display:
         if not self.console.is_terminal:
             return
         failed = f"[red]{len(self.outcome.failed)} failed[/red]  " if self.outcome.failed else ""
-        rest = f"{failed}{len(self.running)} running  {self._time_left()}  {self._at_work()}"
+        # what stands in brackets in a label is no markup
+        rest = f"{failed}{len(self.running)} running  {self._time_left()}  {escape(self._at_work())}"
         self.progress.update(self.total, completed=len(self.works) - len(self.open), rest=rest)
 
 
