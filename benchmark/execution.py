@@ -15,8 +15,8 @@ from benchmark.estimates import Estimator, Work
 from benchmark.inputs import Places
 from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.plan import PlannedRun
-from benchmark.schedule import Backend, Device, Display, Outcome, Pool, Slot, Update, run_labels
-from benchmark.store import Failure, Result, ResultFolder, claim
+from benchmark.schedule import Backend, CannotStart, Device, Display, Outcome, Pool, Slot, Update, run_labels
+from benchmark.store import Failure, Result, ResultFolder, claim, is_held
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def train(
     Seed by seed, the longest first; before them all one of each encoder and data set of which nothing is known, so that
     the time left soon rests on what was measured.
 
-    Raises ``CannotStart`` where workers die before they take a job or find no place, KeyboardInterrupt on Ctrl-C
-    or SIGTERM; in each case after all workers have ended.
+    Where no worker is left that could start or find a place, the outcome is that of the runs made before, and says so.
+    Raises KeyboardInterrupt on Ctrl-C or SIGTERM, after all workers have ended.
     """
     to_train = [planned for planned in plan if planned.action == "train"]
     if not to_train:
@@ -79,11 +79,15 @@ def train(
     labels = run_labels((planned.run, planned.methods, planned.settings) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(placed.slots)) as display:
         heard = _all_of(display.update, lambda update: record_death(folder, placed.slots, update), *listeners)
-        pool = Pool(len(placed.slots), placed.backend.workers(placed.slots, setup, folder), heard, display.retired)
+        hire = placed.backend.workers(placed.slots, setup, folder)
+        pool = Pool(len(placed.slots), hire, heard, display.retired, lambda job: is_held(folder.claims, job.run))
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
         except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None
+            error = group.exceptions[0]
+            if not isinstance(error, CannotStart):
+                raise error from None
+            display.outcome.cut_short = str(error)
     return display.outcome
 
 

@@ -39,7 +39,7 @@ from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.reporting import write_all
 from benchmark.rescoring import score_again
-from benchmark.schedule import CannotStart, Outcome, Slot, run_labels
+from benchmark.schedule import Outcome, Slot, run_labels
 from benchmark.search import plan_searches, select_searches
 from benchmark.store import Outline, ResultFolder, Unusable
 from benchmark.tables import GridBuilder
@@ -114,13 +114,9 @@ def _command(arguments: argparse.Namespace) -> int:
         if moved := folder.set_aside(problem):
             console.print(f"moved aside: {moved}")
     all_scored = _score_again(console, asked)
-    try:
-        with listening(trackers, folder, asked.plan, console.print) as heard:
-            placed = Placed(backend, slots, asked.where, asked.own_functions)
-            outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
-    except CannotStart as error:
-        console.print(str(error))
-        return SOME_FAILED
+    with listening(trackers, folder, asked.plan, console.print) as heard:
+        placed = Placed(backend, slots, asked.where, asked.own_functions)
+        outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     code = _print_end(console, asked, outcome)
     all_scored = _score_ensembles(console, asked) and all_scored
     if (
@@ -286,13 +282,15 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
 def _print_end(console: Console, asked: _Asked, outcome: Outcome) -> int:
     for label, ended in outcome.failed:
         console.print(f"failed: {label}: {ended.reason.rstrip('.')}; log: {ended.log}")
+    if outcome.cut_short:
+        console.print(outcome.cut_short)
     trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)
     what, which = ("What was found", f" --search {' '.join(asked.tables)}") if asked.searches else ("Tables", "")
     console.print(
         f"{trained} trained, {len(outcome.failed)} failed, {done_before} done before. "
         f"{what}: python -m benchmark.report --profile {asked.profile_name}{which}"
     )
-    return SOME_FAILED if outcome.failed else DONE
+    return SOME_FAILED if outcome.failed or outcome.cut_short else DONE
 
 
 def _names(slots: Sequence[Slot]) -> str:

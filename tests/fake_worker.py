@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
 from benchmark.specs import Declared
 
-SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS = range(7)
+SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS, SHORT = range(8)
 
 
 def say(event: Declared) -> None:
@@ -40,6 +40,8 @@ def act(job: Job, folder: Path) -> JobEnded:
         os.kill(os.getpid(), signal.SIGKILL)
     if seed == SLEEPS:
         time.sleep(60)
+    if seed == SHORT:
+        time.sleep(2)
     if (seed == NEEDS_PIECES and job.pieces < 4) or (seed == TOO_LARGE and job.pieces < 16):
         return JobEnded(
             outcome="out_of_memory", seconds=0.1, reason="out of memory: tried to allocate 9 GiB", log="x.log"

@@ -18,6 +18,7 @@ from tests.fake_worker import (
     DIES_TWICE,
     HELD_ONCE,
     NEEDS_PIECES,
+    SHORT,
     SLEEPS,
     SUCCEEDS,
     TOO_LARGE,
@@ -34,12 +35,23 @@ def job(registry: Registry, seed: int) -> Job:
     return Job(run=run, views=(), dataset=dataset, encoder=encoder, redo=False)
 
 
-def pool(folder: Path, updates: list[Update], slots: list[Slot], command: tuple[str, ...] = FAKE) -> Pool:
+def pool(
+    folder: Path,
+    updates: list[Update],
+    slots: list[Slot],
+    command: tuple[str, ...] = FAKE,
+    on_retired: Callable[[str], None] = lambda reason: None,
+) -> Pool:
     def setup(slot: Slot) -> WorkerSetup:
         return worker_setup(folder, threads=slot.threads)
 
     hire = local_workers(slots, setup, folder / "logs", command)
-    return Pool(len(slots), hire, updates.append, lambda reason: None)
+    return Pool(len(slots), hire, updates.append, on_retired)
+
+
+def first(script: str) -> tuple[str, ...]:
+    """A command that runs a shell's script, in which it may end, and then is the fake worker."""
+    return ("sh", "-c", f'{script}; exec "$@"', "sh", *FAKE)
 
 
 def ends(updates: list[Update], seed: int) -> list[JobEnded]:
@@ -68,7 +80,8 @@ def test_every_job_comes_to_its_end_whatever_happens_on_the_way(registry: Regist
     assert ends(updates, NEEDS_PIECES)[-1].summary == "4 pieces"
     assert ends(updates, ALWAYS_DIES)[-1].reason == "the worker was killed by signal SIGKILL"
     assert [ended.over_deaths for ended in ends(updates, ALWAYS_DIES)] == [False, False, True]
-    assert ends(updates, ALWAYS_DIES)[-1].log == str(tmp_path / "logs" / "worker0.log")
+    (last,) = [update for update in updates if isinstance(update.event, JobEnded) and update.event.over_deaths]
+    assert last.event.log == str(tmp_path / "logs" / f"worker{last.slot}.log")
 
 
 def test_after_a_failure_the_next_job_has_a_fresh_process(registry: Registry, tmp_path: Path) -> None:
@@ -97,6 +110,50 @@ def test_workers_that_cannot_start_stop_everything_with_a_reason(registry: Regis
     assert isinstance(error, CannotStart)
     assert "exit code 1" in str(error)
     assert "torch is broken" in (tmp_path / "logs" / "worker0.log").read_text()
+
+
+def test_a_worker_that_cannot_start_costs_its_own_slot_only(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    retired: list[str] = []
+    slots = [CPU, Slot(Device("cuda", "b", "broken"), 1)]
+    the_other_is_at_work = f'[ -e "{tmp_path}/attempts-{SHORT}" ]'
+    wait = f"until {the_other_is_at_work}; do sleep 0.05; done"
+    command = first(f'if [ "$CUDA_VISIBLE_DEVICES" = broken ]; then {wait}; exit 3; fi')
+    jobs = [job(registry, SHORT), job(registry, SUCCEEDS), job(registry, DIES_TWICE)]
+    asyncio.run(pool(tmp_path, updates, slots, command, retired.append).run(jobs))
+    log = tmp_path / "logs" / "worker1.log"
+    assert retired == [f"A worker could not start: the worker ended with exit code 3; why stands at the end of {log}."]
+    assert {update.slot for update in updates} == {0}
+    outcomes = [[ended.outcome for ended in ends(updates, seed)] for seed in (SHORT, SUCCEEDS, DIES_TWICE)]
+    assert outcomes == [["success"], ["success"], ["died", "died", "success"]]
+
+
+def test_a_fresh_worker_that_cannot_start_takes_nothing_from_what_was_done(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    command = first(f'mkdir "{tmp_path}/begun" || exit 3')
+    with pytest.raises(BaseExceptionGroup) as caught:
+        asyncio.run(pool(tmp_path, updates, [CPU], command).run([job(registry, n) for n in (SUCCEEDS, DIES_TWICE)]))
+    (error,) = caught.value.exceptions
+    assert str(error).startswith("No worker is left for the 1 runs that are not done: A worker could not start: ")
+    assert [ended.outcome for ended in ends(updates, SUCCEEDS)] == ["success"]
+    assert [ended.outcome for ended in ends(updates, DIES_TWICE)] == ["died"]
+
+
+@pytest.mark.parametrize(("kills", "outcomes"), [(2, ["success"]), (3, [])])
+def test_a_worker_that_is_killed_in_its_start_is_started_again_three_times_at_most(
+    kills: int, outcomes: list[str], registry: Registry, tmp_path: Path
+) -> None:
+    updates: list[Update] = []
+    command = first(f'echo >> "{tmp_path}/n"; [ $(wc -l < "{tmp_path}/n") -gt {kills} ] || kill -9 $$')
+    run = pool(tmp_path, updates, [CPU], command).run([job(registry, SUCCEEDS)])
+    if outcomes:
+        asyncio.run(run)
+    else:
+        with pytest.raises(BaseExceptionGroup) as caught:
+            asyncio.run(run)
+        assert "killed by signal SIGKILL" in str(caught.value.exceptions[0])
+    assert [ended.outcome for ended in ends(updates, SUCCEEDS)] == outcomes
+    assert len((tmp_path / "n").read_text()) == 3
 
 
 def test_cancelling_ends_workers_that_are_busy(registry: Registry, tmp_path: Path) -> None:
@@ -168,6 +225,39 @@ def test_a_slot_that_waits_for_its_place_holds_no_job_and_is_not_waited_for(regi
     asyncio.run(asyncio.wait_for(pool.run(jobs), 30))
     assert {update.slot for update in updates} == {1}
     assert all(ends(updates, seed) for seed in range(3))
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_another_scheduler_holds_is_waited_for_without_a_worker(registry: Registry) -> None:
+    updates: list[Update] = []
+    alive: set[int] = set()
+    looks: list[set[int]] = []  # the workers that were there when it was looked at
+
+    class Finds(Scripted):
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+        async def start(self) -> None:
+            alive.add(self.index)
+
+        async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+            await asyncio.sleep(0)
+            held = job.run.seed == 0 and len(looks) < 6
+            return JobEnded(outcome="claimed" if held else "success", seconds=0.1)
+
+        async def end(self) -> None:
+            alive.discard(self.index)
+
+    def is_held(job: Job) -> bool:
+        looks.append(set(alive))
+        return len(looks) < 6
+
+    pool = Pool(2, Finds, updates.append, lambda reason: None, is_held)
+    asyncio.run(asyncio.wait_for(pool.run([job(registry, 0), job(registry, 1)]), 30))
+    assert [ended.outcome for ended in ends(updates, 0)] == ["claimed", "success"]
+    assert [ended.outcome for ended in ends(updates, 1)] == ["success"]
+    assert looks == [set()] * 6
 
 
 def test_a_job_whose_worker_died_goes_on_at_a_slot_that_had_nothing_left_to_do(registry: Registry) -> None:

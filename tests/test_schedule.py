@@ -235,7 +235,8 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
         display.update(Update(second, 0, None))
         display.update(Update(second, 0, JobEnded(outcome="failed", seconds=1.0, reason="diverged: x", log="l.log")))
         display.update(Update(third, 0, None))
-        display.update(Update(third, 0, JobEnded(outcome="claimed", seconds=0.0)))
+        for _ in range(3):  # which is said once
+            display.update(Update(third, 0, JobEnded(outcome="claimed", seconds=0.0)))
         display.update(Update(third, 0, JobEnded(outcome="died", seconds=0.0, reason="killed", log="w.log")))
         display.update(Update(third, 0, JobEnded(outcome="already_done", seconds=0.0)))
     lines = output.getvalue().splitlines()
@@ -305,3 +306,16 @@ def test_signals_mean_afterwards_what_they_meant_before() -> None:
         assert signal.getsignal(signal.SIGINT) is on_interrupt
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("settings", ["rate [/log] 1e-05", "rate [red] 1e-05", "rate [log"])
+def test_a_terminal_shows_labels_with_brackets_as_they_are(settings: str, registry: Registry) -> None:
+    output = io.StringIO()
+    first, *_ = jobs(registry)
+    run_id = identity(first.run)
+    labels = run_labels([(first.run, ("bert",), settings)])
+    console = Console(file=output, width=400, force_terminal=True)
+    with Display(console, {run_id: Work(1e9, 10)}, labels, Estimator("cpu", "c"), 1) as display:
+        display.update(Update(first, 0, None))
+        display.live.refresh()
+    assert f"bert ({settings}) on tiny_tnews" in output.getvalue()

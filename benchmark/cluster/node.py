@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
-from benchmark.schedule import CannotStart, Device, Slot, WorkerProcess
+from benchmark.schedule import Device, NoPlace, Slot, WorkerProcess
 from benchmark.store import Parcel, ResultFolder
 
 OWN_FUNCTIONS = "own"  # the folder in the shipped code
@@ -50,7 +50,7 @@ class NodeWorker:
         self.process = await WorkerProcess.start(self.command, self.slot, self.setup, self.log)
         try:
             await self.process.until_ready()
-        except CannotStart as error:
+        except NoPlace as error:
             return f"{error}\n{self._output().decode(errors='replace')}"
         return ""
 

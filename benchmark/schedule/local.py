@@ -12,13 +12,14 @@ from pydantic import ValidationError
 
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup, parse_event
 from benchmark.schedule.devices import Device, Slot, find_devices, make_slots
-from benchmark.schedule.pool import CannotStart, PoolWorker
+from benchmark.schedule.pool import NoPlace, PoolWorker
 from benchmark.store import ResultFolder
 
 WORKER = (sys.executable, "-m", "benchmark.worker")
 _PROJECT = Path(__file__).resolve().parents[2]
 _LINE_LIMIT = 2**22
 _SECONDS_TO_END = 10.0
+_MOST_STARTS = 3  # of a process that is killed before it is ready (for its memory, say)
 
 
 class LocalBackend:
@@ -53,7 +54,7 @@ def local_workers(
 
 
 class _LocalWorker:
-    """A worker of the pool on this machine. Its process is made with its first job: there is always a place for it."""
+    """A worker of the pool on this machine: a process that is made anew where it is killed before it is ready."""
 
     def __init__(self, slot: Slot, setup: Callable[[Slot], WorkerSetup], log: Path, command: Sequence[str]) -> None:
         self.slot = slot
@@ -63,12 +64,22 @@ class _LocalWorker:
         self.process: WorkerProcess | None = None
 
     async def start(self) -> None:
-        """Nothing is to be waited for."""
+        """Make the process and wait until it takes jobs. Raises NoPlace where it ends by itself instead, or is killed
+        time and again; killed once, it may do better next time.
+        """
+        for left in reversed(range(_MOST_STARTS)):
+            try:
+                self.process = await WorkerProcess.start(self.command, self.slot, self.setup(self.slot), self.log)
+                return await self.process.until_ready()
+            except OSError as error:  # no memory for another process, or a full disk
+                raise NoPlace(f"A worker could not start: {error}.") from None
+            except NoPlace:
+                if not left or self.process is None or not self.process.was_killed():
+                    raise
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Follow a job to its end. Raises CannotStart."""
-        if self.process is None:
-            self.process = await WorkerProcess.start(self.command, self.slot, self.setup(self.slot), self.log)
+        """Follow a job to its end."""
+        assert self.process is not None, "the worker was started"
         return await self.process.do(job, on_epoch)
 
     async def end(self) -> None:
@@ -83,7 +94,6 @@ class WorkerProcess:
     def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
         self.process = process
         self.log = log
-        self.ready = False
 
     @classmethod
     async def start(cls, command: Sequence[str], slot: Slot, setup: WorkerSetup, log: Path) -> "WorkerProcess":
@@ -111,16 +121,17 @@ class WorkerProcess:
         return worker
 
     async def until_ready(self) -> None:
-        """Wait until the worker takes jobs. Raises ``CannotStart`` where it ends instead, in whatever way."""
-        if not await self._line():
-            raise self._cannot_start(await self.process.wait())
-        self.ready = True  # that is what a worker says first
+        """Wait until the worker takes jobs. Raises ``NoPlace`` where it ends instead, in whatever way."""
+        if not await self._line():  # that it is ready is what a worker says first
+            how = _in_words(await self.process.wait())
+            raise NoPlace(f"A worker could not start: {how}; why stands at the end of {self.log}.")
+
+    def was_killed(self) -> bool:
+        """Whether the process was ended by a signal."""
+        return self.process.returncode is not None and self.process.returncode < 0
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Hand over a job and follow it to its end, also where that end is the worker's.
-
-        Raises ``CannotStart`` where the worker ended by itself before it was ready; killed, it may do better next time.
-        """
+        """Hand over a job and follow it to its end, also where that end is the worker's."""
         try:
             self._say(job.model_dump_json())
             while line := await self._line():
@@ -129,16 +140,11 @@ class WorkerProcess:
                     on_epoch(event)
                 elif isinstance(event, JobEnded):
                     return event
-                else:
-                    self.ready = True
             code = await self.process.wait()
         except (ConnectionError, ValidationError) as error:
             reason = f"the worker could not be talked to ({type(error).__name__})"
             return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
-        reason = _in_words(code)
-        if code >= 0 and not self.ready:
-            raise self._cannot_start(code)
-        return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
+        return JobEnded(outcome="died", seconds=0.0, reason=_in_words(code), log=str(self.log))
 
     async def end(self) -> None:
         """Close the worker's input, upon which it ends; if it does not, kill it. Safe to call while being cancelled."""
@@ -152,9 +158,6 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             await self.process.wait()
-
-    def _cannot_start(self, code: int) -> CannotStart:
-        return CannotStart(f"A worker could not start: {_in_words(code)}; why stands at the end of {self.log}.")
 
     def _say(self, line: str) -> None:
         assert self.process.stdin is not None

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
@@ -47,6 +48,7 @@ class Outcome:
     succeeded: int = 0
     already_done: int = 0
     failed: list[tuple[str, JobEnded]] = field(default_factory=list)  # label of the run, how it ended
+    cut_short: str = ""  # why jobs were left that nobody could do
 
 
 class Display:
@@ -71,6 +73,7 @@ class Display:
             left.runs += 1
         self.running: dict[int, _Running] = {}
         self.warm: set[int] = set()  # slots that have ended a job
+        self.held: set[str] = set()  # runs of which it was said that another scheduler is at them
         self.outcome = Outcome()
         self.last_line = time.monotonic()
         self.progress = Progress(
@@ -116,7 +119,9 @@ class Display:
 
     def _ended(self, run_id: str, event: JobEnded, trained: float, first: bool) -> None:
         if event.outcome == "claimed":
-            self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+            if run_id not in self.held:
+                self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+            self.held.add(run_id)
             return
         if event.outcome == "died":
             self._say(f"again   {self.labels[run_id]}: {event.reason} (log: {event.log})")
@@ -197,7 +202,8 @@ class Display:
         if not self.console.is_terminal:
             return
         failed = f"[red]{len(self.outcome.failed)} failed[/red]  " if self.outcome.failed else ""
-        rest = f"{failed}{len(self.running)} running  {self._time_left()}  {self._at_work()}"
+        # what stands in brackets in a label is no markup
+        rest = f"{failed}{len(self.running)} running  {self._time_left()}  {escape(self._at_work())}"
         self.progress.update(self.total, completed=len(self.works) - len(self.open), rest=rest)
 
 
