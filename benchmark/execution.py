@@ -16,7 +16,7 @@ from benchmark.inputs import Places
 from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.plan import PlannedRun
 from benchmark.schedule import Backend, CannotStart, Device, Display, Outcome, Pool, Slot, Update, run_labels
-from benchmark.store import Failure, Result, ResultFolder, claim
+from benchmark.store import Failure, Result, ResultFolder, claim, is_held
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def train(
     labels = run_labels((planned.run, planned.methods, planned.settings) for planned in to_train)
     with Display(console, chosen, labels, estimator, len(placed.slots)) as display:
         heard = _all_of(display.update, lambda update: record_death(folder, placed.slots, update), *listeners)
-        pool = Pool(len(placed.slots), placed.backend.workers(placed.slots, setup, folder), heard, display.retired)
+        hire = placed.backend.workers(placed.slots, setup, folder)
+        pool = Pool(len(placed.slots), hire, heard, display.retired, lambda job: is_held(folder.claims, job.run))
         try:
             asyncio.run(_until_signalled(pool.run(jobs)))
         except BaseExceptionGroup as group:

@@ -227,6 +227,39 @@ def test_a_slot_that_waits_for_its_place_holds_no_job_and_is_not_waited_for(regi
     assert all(ends(updates, seed) for seed in range(3))
 
 
+@pytest.mark.usefixtures("quick")
+def test_what_another_scheduler_holds_is_waited_for_without_a_worker(registry: Registry) -> None:
+    updates: list[Update] = []
+    alive: set[int] = set()
+    looks: list[set[int]] = []  # the workers that were there when it was looked at
+
+    class Finds(Scripted):
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+        async def start(self) -> None:
+            alive.add(self.index)
+
+        async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+            await asyncio.sleep(0)
+            held = job.run.seed == 0 and len(looks) < 6
+            return JobEnded(outcome="claimed" if held else "success", seconds=0.1)
+
+        async def end(self) -> None:
+            alive.discard(self.index)
+
+    def is_held(job: Job) -> bool:
+        looks.append(set(alive))
+        return len(looks) < 6
+
+    pool = Pool(2, Finds, updates.append, lambda reason: None, is_held)
+    asyncio.run(asyncio.wait_for(pool.run([job(registry, 0), job(registry, 1)]), 30))
+    assert [ended.outcome for ended in ends(updates, 0)] == ["claimed", "success"]
+    assert [ended.outcome for ended in ends(updates, 1)] == ["success"]
+    assert looks == [set()] * 6
+
+
 def test_a_job_whose_worker_died_goes_on_at_a_slot_that_had_nothing_left_to_do(registry: Registry) -> None:
     """The last job dies with its node, whose slot finds no new place: the other slot has waited for just that."""
     updates: list[Update] = []

@@ -14,7 +14,7 @@ import pytest
 from benchmark.errors import UserError
 from benchmark.registry import Registry, Subject, resolve_view
 from benchmark.specs import readable_name
-from benchmark.store import Result, ResultFolder, claim
+from benchmark.store import Result, ResultFolder, claim, is_held
 from tests.results import failed_result, made_logits, made_result
 
 
@@ -295,6 +295,8 @@ def test_a_claim_is_held_by_one_and_given_back(folder: ResultFolder, result: Res
         assert ours
         with claim(folder.claims, result.run) as theirs:
             assert not theirs
+        assert is_held(folder.claims, result.run)
+    assert not is_held(folder.claims, result.run)
     with claim(folder.claims, result.run) as again:
         assert again
 

@@ -50,7 +50,8 @@ class Pool:
     ``on_update`` hears of everything that happens to jobs, ``on_retired`` of a slot that is given up, and why. A job
     that a worker died over is tried again in a fresh one, up to three times; one for which memory ran out, with
     batches in twice as many pieces. A slot takes a job only once its worker has started, and one without a job waits,
-    its worker ended, while others are at work: theirs may come back.
+    its worker ended, while others are at work: theirs may come back. So may a job that another scheduler held: it is
+    looked at again once ``is_held`` says that it is free, which costs no worker.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Pool:
         hire: Callable[[int], PoolWorker],
         on_update: Callable[[Update], None],
         on_retired: Callable[[str], None],
+        is_held: Callable[[Job], bool] = lambda job: False,
     ) -> None:
         self.n_slots = n_slots
         self.hire = hire
         self.on_update = on_update
         self.on_retired = on_retired
+        self.is_held = is_held
         self.pending: list[Job] = []
         self.at_work = 0
         self.deaths: Counter[str] = Counter()
@@ -86,7 +89,8 @@ class Pool:
         try:
             while self._something_is_left():
                 if not self.pending:
-                    worker = await self._wait(worker)
+                    await self._wait(worker)
+                    worker = None
                 elif worker is None:
                     worker = self.hire(index)
                     if not await self._has_started(worker):
@@ -153,15 +157,18 @@ class Pool:
                 task.cancel()
         return ended
 
-    async def _wait(self, worker: PoolWorker | None) -> PoolWorker | None:
+    async def _wait(self, worker: PoolWorker | None) -> None:
         """Nothing is to be taken now: look again, after a while, at what others hold, or wait for a job to settle."""
-        if self.elsewhere:
-            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-            if self.elsewhere:
-                self.pending.append(self.elsewhere.pop(0))
-            return worker
         settled = self.settled
         if worker is not None:
             await worker.end()  # another one may need the memory that it holds
-        await settled.wait()
-        return None
+        if self.elsewhere:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            self._look_again()
+        else:
+            await settled.wait()
+
+    def _look_again(self) -> None:
+        jobs, self.elsewhere = self.elsewhere, []
+        for job in jobs:
+            (self.elsewhere if self.is_held(job) else self.pending).append(job)

@@ -73,6 +73,7 @@ class Display:
             left.runs += 1
         self.running: dict[int, _Running] = {}
         self.warm: set[int] = set()  # slots that have ended a job
+        self.held: set[str] = set()  # runs of which it was said that another scheduler is at them
         self.outcome = Outcome()
         self.last_line = time.monotonic()
         self.progress = Progress(
@@ -118,7 +119,9 @@ class Display:
 
     def _ended(self, run_id: str, event: JobEnded, trained: float, first: bool) -> None:
         if event.outcome == "claimed":
-            self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+            if run_id not in self.held:
+                self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+            self.held.add(run_id)
             return
         if event.outcome == "died":
             self._say(f"again   {self.labels[run_id]}: {event.reason} (log: {event.log})")

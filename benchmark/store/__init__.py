@@ -1,6 +1,6 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
-from benchmark.store.claims import HELD, SCORING_PATIENCE, claim
+from benchmark.store.claims import HELD, SCORING_PATIENCE, claim, is_held
 from benchmark.store.folder import RESULTS, ResultFolder, Unusable
 from benchmark.store.logits import Logits
 from benchmark.store.outline import Outline
@@ -55,4 +55,5 @@ __all__ = [
     "ViewRecord",
     "claim",
     "finite_or_none",
+    "is_held",
 ]

@@ -31,3 +31,9 @@ def claim(folder: Path, run: RunSpec, timeout: float = 0.0) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+def is_held(folder: Path, run: RunSpec) -> bool:
+    """Whether somebody works on a run at this moment."""
+    with claim(folder, run) as ours:
+        return not ours
