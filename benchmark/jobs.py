@@ -71,7 +71,8 @@ class EpochDone(Declared):
 
 class JobEnded(Declared):
     """How a job ended: trained, found done, held by another scheduler, failed; or not at all, because memory ran out or
-    the worker died over it. After a failure or out of memory the worker ends, too.
+    the worker died over it. After a failure or out of memory the worker ends, too. A success with a reason was trained,
+    and not all of it scored.
     """
 
     event: Literal["ended"] = "ended"
@@ -81,6 +82,7 @@ class JobEnded(Declared):
     reason: str = ""
     log: str | None = None
     over_deaths: bool = False  # failed, because workers died over it time and again
+    worker_ended: bool = False  # a success, over whose scoring the worker ended
 
 
 Event = Annotated[Ready | EpochDone | JobEnded, Field(discriminator="event")]

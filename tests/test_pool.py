@@ -217,6 +217,24 @@ def test_without_any_place_the_end_is_a_sentence(registry: Registry) -> None:
     ]
 
 
+def test_after_a_success_over_whose_scoring_the_worker_ended_the_next_job_has_a_fresh_one(registry: Registry) -> None:
+    updates: list[Update] = []
+    hired: list[Scripted] = []
+
+    class Ends(Scripted):
+        async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
+            return JobEnded(outcome="success", seconds=0.1, reason="killed", worker_ended=job.run.seed == 0)
+
+    def hire(index: int) -> Scripted:
+        hired.append(Ends())
+        return hired[-1]
+
+    pool = Pool(1, hire, updates.append, lambda reason: None)
+    asyncio.run(pool.run([job(registry, seed) for seed in range(3)]))
+    assert [[ended.outcome for ended in ends(updates, seed)] for seed in range(3)] == [["success"]] * 3
+    assert len(hired) == 2
+
+
 def test_a_slot_that_waits_for_its_place_holds_no_job_and_is_not_waited_for(registry: Registry) -> None:
     updates: list[Update] = []
     never = asyncio.Event()

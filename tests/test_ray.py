@@ -16,13 +16,14 @@ import pytest
 from benchmark.inputs import find_inputs, places
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.plan import Finished, make_plan
-from benchmark.registry import Registry, select_tables
-from benchmark.schedule import Pool, Slot, Update
+from benchmark.registry import Registry, Subject, select_tables
+from benchmark.schedule import Device, Pool, Slot, Update
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
 from benchmark.worker import Worker
 from tests.conftest import PROJECT
 from tests.fake_worker import SLEEPS
+from tests.results import failed_result, made_logits, made_result
 from tests.test_pool import FAKE
 from tests.test_pool import job as fake_job
 
@@ -132,6 +133,37 @@ def test_the_command_makes_its_runs_on_the_nodes_and_ends_all_when_told_to(
     again = ResultFolder(tmp_path, "tiny").read_all()
     assert len(again[0]) > 2
     assert not again[1]
+
+
+@pytest.mark.parametrize("outcome", ["died", "out_of_memory"])
+def test_what_was_trained_is_kept_where_the_worker_ended_over_scoring_it(
+    outcome: str, registry: Registry, tmp_path: Path
+) -> None:
+    from benchmark.cluster.node import Returned
+    from benchmark.cluster.slots import NodeSlot
+    from benchmark.cluster.workers import RayWorker
+
+    trained = made_result(registry, Subject("tnews", "base", "bert")).model_copy(update={"views": []})
+    node, here = ResultFolder(tmp_path / "node", "tiny"), ResultFolder(tmp_path / "here", "tiny")
+    node.save(trained, made_logits(0))
+    ended = JobEnded.model_validate({"outcome": outcome, "seconds": 0.0, "reason": "the worker was killed"})
+
+    class Followed(RayWorker):
+        async def _followed(self, job: Job, on_epoch: object) -> Returned:
+            return Returned(ended, node.take_out(job.run), b"what it printed")
+
+    job = fake_job(registry, 0).model_copy(update={"run": trained.run})
+    slot = NodeSlot(Device("cpu", "node 10.0.0.1"), 1, "1", 1.0, 0.0)
+    worker = Followed(slot, setup_of(tmp_path, tmp_path), here, tmp_path / "worker0.log", FAKE)
+    end = asyncio.run(worker.do(job, lambda epoch: None))
+    assert (end.outcome, end.worker_ended) == ("success", True)
+    assert end.reason.startswith("the worker was killed")
+    assert end.reason.endswith("when it was to be scored; the next command scores it")
+    stored = here.read(trained.run)
+    assert stored is not None
+    assert here.has_logits(stored)
+    node.save_failure(failed_result(trained.run))  # where nothing was trained, it is to be tried again
+    assert asyncio.run(worker.do(job.model_copy(update={"redo": True}), lambda epoch: None)).outcome == outcome
 
 
 def test_ending_early_leaves_no_process_on_any_node(backend: Any, registry: Registry, tmp_path: Path) -> None:

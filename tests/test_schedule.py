@@ -245,7 +245,7 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
     assert "2/3, 1 failed  FAILED" in lines[1]
     assert "log: l.log" in lines[1]
     assert "another scheduler is at it" in lines[2]
-    assert "again" in lines[3]
+    assert "again   " in lines[3]
     assert lines[-1].endswith("[nothing left]")
     assert half > 0
     assert (display.outcome.succeeded, display.outcome.already_done, len(display.outcome.failed)) == (1, 1, 1)

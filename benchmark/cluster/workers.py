@@ -79,7 +79,7 @@ class RayWorker:
             if before is not None and not job.redo and before.has_all(job.views):
                 return JobEnded(outcome="already_done", seconds=0.0)
             try:
-                return self._stored(job, await self._followed(job, on_epoch))
+                return self._stored(job, await self._followed(job, on_epoch), started)
             except RayError as error:
                 self.alive = False
                 outcome, reason = "died", f"{self._where()} or the worker on it is gone ({type(error).__name__})"
@@ -120,8 +120,12 @@ class RayWorker:
             on_epoch(message)
         raise Damaged("the end of the run is missing")
 
-    def _stored(self, job: Job, returned: Returned) -> JobEnded:
-        """Store the files of a job and say where its log stands now. A failure never replaces a good result."""
+    def _stored(self, job: Job, returned: Returned, started: float) -> JobEnded:
+        """Store the files of a job and say where its log stands now. A failure never replaces a good result.
+
+        Where the worker ended over scoring what it had trained, the training is done: another attempt, which finds
+        nothing on its node, would make it anew, and the next command scores what is stored here.
+        """
         ended, parcel = returned.ended, returned.parcel
         result = parcel.opened(job.run)
         if ended.outcome == "success" and result is None:
@@ -136,9 +140,15 @@ class RayWorker:
                 self.folder.put(result, parcel.logits)
         if ended.outcome == "died":
             self._write_log(returned.output)
-            return ended.model_copy(update={"reason": f"{ended.reason} on {self._where()}", "log": str(self.log)})
-        log = None if parcel.log is None else str(self.folder.put_log(job.run, parcel.log))
-        return ended.model_copy(update={"log": log})
+            ended = ended.model_copy(update={"reason": f"{ended.reason} on {self._where()}", "log": str(self.log)})
+        else:
+            log = None if parcel.log is None else str(self.folder.put_log(job.run, parcel.log))
+            ended = ended.model_copy(update={"log": log})
+        if ended.outcome in ("died", "out_of_memory") and result is not None and result.status == "success":
+            reason = f"{ended.reason}, when it was to be scored; the next command scores it"
+            kept = {"outcome": "success", "seconds": time.monotonic() - started, "reason": reason, "worker_ended": True}
+            ended = ended.model_copy(update=kept)
+        return ended
 
     def _write_log(self, content: bytes) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)

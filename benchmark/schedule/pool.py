@@ -127,7 +127,7 @@ class Pool:
         self.at_work += 1
         self.on_update(Update(job, index, None))
         ended = await worker.do(job, partial(self._heard, job, index))
-        over = ended.outcome in ("failed", "out_of_memory", "died")
+        over = ended.worker_ended or ended.outcome in ("failed", "out_of_memory", "died")
         if over:
             await worker.end()
         self.on_update(Update(job, index, self._settle(job, ended)))
