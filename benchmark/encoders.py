@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
 from benchmark.errors import UserError, first_line
 from benchmark.specs import canonical
+from benchmark.whole_files import write_whole
 
 # What is fetched and what counts as content: configuration, tokenizer, safetensors weights. Never pickled weights,
 # never code.
@@ -135,13 +137,8 @@ class FileHashes:
         """Keep what was learnt; a cache that cannot be written only costs time."""
         if not self.changed:
             return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            temporary.write_text(json.dumps(self.known), encoding="utf-8")
-            os.replace(temporary, self.path)
-        except OSError:
-            pass
+        with suppress(OSError):
+            write_whole(self.path, json.dumps(self.known).encode("ascii"))
 
 
 def missing_encoder_sentence(name: str, encoder: Encoder) -> str:

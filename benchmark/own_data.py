@@ -16,6 +16,7 @@ from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
 from benchmark.declarations import Encoder
 from benchmark.errors import UserError, nearest
 from benchmark.registry import OWN, Registry, load_registry
+from benchmark.whole_files import write_whole
 
 SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
 _TEST_SHARE, _VALIDATION_SHARE = 0.2, 0.1
@@ -122,14 +123,14 @@ def write_own_entries(
     entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
     _check_written(path, entries["datasets"][name]["source"])
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-    before = path.read_text(encoding="utf-8") if path.is_file() else None
+    before = path.read_bytes().decode() if path.is_file() else None  # its line ends stay as they are
     _write(path, f"{_WRITTEN} ({_hash(text)}).\n{text}")
     try:
         registry = load_registry(experiments)
         if mistake := registry.left_out.get(path):
             raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
         return name, path, load_corpus(name, registry.datasets[name], ())
-    except UserError:
+    except BaseException:
         if before is None:
             path.unlink()
         else:
@@ -139,8 +140,7 @@ def write_own_entries(
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode("utf-8"))
     except UnicodeEncodeError:
         raise UserError(f"{str(path)!a}: a path or a column's name here is not Unicode; rename it.") from None
     except OSError as error:

@@ -1,6 +1,5 @@
 """Texts and files of a report: tables, claims, advice, figures and the page of one profile, from a grid builder."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from benchmark.render import (
 )
 from benchmark.search import choices
 from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words, trained_in
+from benchmark.whole_files import write_whole
 
 
 def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
@@ -126,10 +126,7 @@ _ABOUT_RANKS = (
 def write(path: Path, text: str) -> Path:
     """Write a text file, whole or not at all."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        write_whole(path, text.encode("utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
     return path

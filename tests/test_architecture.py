@@ -21,6 +21,7 @@ FLOORS = {
     "significance": 0,
     "specs": 1,
     "splits": 0,
+    "whole_files": 0,
     "calibrators": 2,
     "resampling": 1,
     "declarations": 2,

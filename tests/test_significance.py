@@ -18,26 +18,69 @@ def some_scores(n: int = 200, n_labels: int = 5, seed: int = 0) -> tuple[np.ndar
     return probabilities, labels, probabilities.argmax(axis=1)
 
 
-def drawn_rows(labels: np.ndarray, n_resamples: int) -> np.ndarray:
-    """The rows of each resample, found again by scoring rows that can be told apart."""
-    import hashlib
+def drawn_counts(labels: np.ndarray, n_resamples: int) -> np.ndarray:
+    """How often each resample (B, N) draws each row, found again by scoring rows that can be told apart: beyond the
+    labels each row has a column of its own, which holds nothing but that row's probability 1 for a label that it does
+    not bear. So a column's ECE is its row's share of the resample.
+    """
+    n_rows, n_labels = len(labels), labels.max() + 1
+    probabilities = np.hstack([np.zeros((n_rows, n_labels)), np.eye(n_rows)])
+    counts = n_rows * resampled_scores(probabilities, labels, labels, 10, n_resamples).label_ece[:, n_labels:]
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
+    return counts.round().astype(int)
 
-    digest = hashlib.sha256(labels.astype("<i8").tobytes()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:8], "big")).integers(
-        0, len(labels), size=(n_resamples, len(labels))
-    )
+
+def test_the_draws_are_rows_with_replacement() -> None:
+    """As many as there are; each comes with the same chance, so that all but 1 / e of the rows are in a resample."""
+    _, labels, _ = some_scores()
+    counts = drawn_counts(labels, 500)
+    assert (counts.sum(axis=1) == len(labels)).all()
+    assert len(np.unique(counts, axis=0)) == 500
+    assert (counts > 0).mean() == pytest.approx(1 - np.exp(-1), abs=0.01)
+    assert stats.chisquare(counts.sum(axis=0)).pvalue > 0.001
 
 
-def test_resampled_scores_are_those_of_the_metrics_on_the_drawn_rows() -> None:
-    probabilities, labels, predictions = some_scores()
+def test_a_label_scores_where_its_only_row_is_drawn() -> None:
+    """The counts once more, by F1: one label a row and every prediction right."""
+    labels = np.random.default_rng(0).permutation(60)
+    found = resampled_scores(np.eye(60)[labels], labels, labels, 10, 20)
+    np.testing.assert_array_equal(found.label_f1[:, labels] > 0, drawn_counts(labels, 20) > 0)
+
+
+@pytest.mark.parametrize("model", [0, 1])
+def test_resampled_scores_are_those_of_the_metrics_on_the_drawn_rows(model: int) -> None:
+    """For two models on the same labels, so that their draws are the same."""
+    _, labels, _ = some_scores()
+    probabilities = some_scores(seed=model)[0]
+    predictions = probabilities.argmax(axis=1)
     found = resampled_scores(probabilities, labels, predictions, 10, 7)
-    for index, rows in enumerate(drawn_rows(labels, 7)):
+    for index, counts in enumerate(drawn_counts(labels, 7)):
+        rows = np.repeat(np.arange(len(labels)), counts)
         scores = metrics.classification_scores(labels[rows], predictions[rows], 5)
         ece = metrics.classwise_ece(probabilities[rows], labels[rows], 10)
         assert found.f1[index] == pytest.approx(scores["f1"])
         assert found.ece[index] == pytest.approx(ece.sum())
         np.testing.assert_allclose(found.label_f1[index], scores["per_label"]["f1"])
         np.testing.assert_allclose(found.label_ece[index], ece)
+
+
+def test_other_labels_have_other_draws() -> None:
+    """Those of one row more, of one label changed; not those of the same labels held as other numbers."""
+    _, labels, _ = some_scores()
+    counts = drawn_counts(labels, 7)
+    changed = np.concatenate([(labels[:1] + 1) % 5, labels[1:]])
+    assert (drawn_counts(changed, 7) != counts).any(axis=1).all()
+    assert (drawn_counts(np.append(labels, 0), 7)[:, :-1] != counts).any(axis=1).all()
+    np.testing.assert_array_equal(drawn_counts(labels.astype(np.int16), 7), counts)
+
+
+def test_the_draws_are_those_that_stored_results_were_resampled_with() -> None:
+    """Others would not pair with them."""
+    assert drawn_counts(np.array([0, 1, 2, 1, 0]), 3).tolist() == [
+        [1, 2, 1, 0, 1],
+        [0, 0, 1, 1, 3],
+        [0, 2, 1, 1, 1],
+    ]
 
 
 def test_the_draws_do_not_depend_on_how_many_are_held_at_once(monkeypatch) -> None:

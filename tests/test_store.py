@@ -358,7 +358,7 @@ def test_logits_that_cannot_be_written_leave_the_old_result_with_its_own(
             raise OSError(28, "No space left on device")
         replaces(source, target)
 
-    monkeypatch.setattr("benchmark.store.folder.os.replace", full)
+    monkeypatch.setattr("benchmark.whole_files.os.replace", full)
     with pytest.raises(OSError, match="No space left"):
         folder.save(result, made_logits(1))
     old = folder.read_logits(folder.read(result.run))

@@ -7,7 +7,6 @@ import gc
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from benchmark.store.logits import Logits, logits_name, pack, unpack
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Parcel
 from benchmark.store.result import LogitsRecord, Result
+from benchmark.whole_files import write_whole
 
 Kind = TypeVar("Kind", Result, Outline)
 
@@ -144,10 +144,10 @@ class ResultFolder:
         folder, name = self.folder / "logits", readable_name(result.run)
         if logits is not None:
             assert result.logits is not None, "a result with logits names them"
-            _write_atomically(folder / result.logits.file, logits)
+            write_whole(folder / result.logits.file, logits)
         path = self.path(result.run)
         replaces = logits is not None and path.exists()
-        _write_atomically(path, _to_json(result).encode("ascii"))
+        write_whole(path, _to_json(result).encode("ascii"))
         if result.logits is not None and replaces:  # looking for old logits takes long where there are thousands
             for old in folder.glob(f"{name}.*npz"):
                 if old.name != result.logits.file:
@@ -234,30 +234,6 @@ def _to_json(result: Result) -> str:
 
 def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the final name, flush to the disk, then rename over it; a failure leaves nothing behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _numbered(path: Path) -> Iterator[Path]:

@@ -2,7 +2,6 @@
 
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -122,12 +121,9 @@ def epoch_numbers(run: RunSpec, means: EpochMeans, seconds: float) -> dict[str, 
         "training/accuracy": means.accuracy,
         "training/seconds": seconds,
     }
-    seen: Counter[str] = Counter()
     for term, value in zip(run.loss, means.terms, strict=True):
-        name = term_name(term)
-        seen[name] += 1
         if value is not None:
-            numbers[f"terms/{name}" + (f"_{seen[name]}" if seen[name] > 1 else "")] = value
+            numbers[f"terms/{term_name(term)}"] = value
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from benchmark.commandline import words
+from benchmark.commandline import listed_names
 from benchmark.errors import UserError, nearest
 from benchmark.tracking.tracker import MakeTracker
 
@@ -28,11 +28,8 @@ def chosen_trackers(values: Sequence[str] | None) -> dict[str, MakeTracker]:
 
     Raises UserError for an unknown name, a package that is not installed, a mode of W&B that is none.
     """
-    names = words(values) or ()
-    if values is not None and not names:
-        raise UserError("--track: at least one name is needed.")
     made = {}
-    for name in names:
+    for name in listed_names("--track", values) or ():
         if name not in _TRACKERS:
             raise UserError(f'--track: there is no "{name}"; {nearest(name, list(_TRACKERS))}')
         try:

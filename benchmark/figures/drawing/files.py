@@ -1,7 +1,6 @@
 """Figures to files: the same bytes each time, and never half a file."""
 
-import os
-from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from matplotlib.figure import Figure
 
 from benchmark.errors import UserError
 from benchmark.figures.drawing.sheet import DPI
+from benchmark.whole_files import write_whole
 
 # Without the time of day, and with nothing that differs between machines.
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -22,14 +22,11 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     written = []
     for ending, options in _FORMATS.items():
         path = folder / f"{name}.{ending}"
-        temporary = folder / f".{name}.{os.getpid()}.part"
+        content = BytesIO()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            figure.savefig(temporary, format=ending, **options)
-            os.replace(temporary, path)
+            figure.savefig(content, format=ending, **options)
+            write_whole(path, content.getvalue())
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise UserError(f"{path} cannot be written: {error.strerror or error}.") from None
         written.append(path)
     return written
