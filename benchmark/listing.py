@@ -138,7 +138,7 @@ def _by_name(table: Table) -> str:
 
 
 def _methods(tables: Mapping[str, Table]) -> set[str]:
-    return {row.method for table in tables.values() for group in table.rows for row in group}
+    return {row.method for table in tables.values() for row in table.every_row}
 
 
 def _composition(method: Method) -> str:

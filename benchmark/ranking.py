@@ -44,7 +44,7 @@ def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]
     that have results, and over the seeds that these share; a data set with fewer than two of them is left out.
     """
     tables = list(tables)
-    rows = {row.method: row for table in tables for group in table.rows for row in group if row.encoder == "base"}
+    rows = {row.method: row for table in tables for row in table.every_row if row.encoder == "base"}
     datasets = dict.fromkeys(column.dataset for table in tables for column in clean_columns(table, set()))
     found = [_rank(builder, dataset, tuple(rows.values())) for dataset in datasets if dataset is not None]
     return [ranking for ranking in found if ranking is not None]
@@ -57,7 +57,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
     names = tuple(name for name in MEASURES if name in metrics)
     if not rows or AGAINST not in names:
         return None
-    label = builder.registry.datasets[builder.profile.datasets[dataset]].label
+    label = builder.registry.dataset_label(builder.profile, dataset)
     column = TableColumn(label=label, dataset=dataset, metrics=names)
     table = Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,))
     shared = over_shared_seeds(builder, "ranking", table)

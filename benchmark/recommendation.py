@@ -111,14 +111,14 @@ def _on_base_encoder(table: Table) -> tuple[tuple[TableRow, ...], ...]:
 
 def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation | None:
     rows = _on_base_encoder(table)
-    label = builder.registry.datasets[builder.profile.datasets[dataset]].label
+    label = builder.registry.dataset_label(builder.profile, dataset)
     others = tuple(name for name in OTHER_MEASURES if name in builder.registry.metrics)
     column = TableColumn(label=label, dataset=dataset, metrics=(*_DECIDING, *others))
     asked = table.model_copy(update={"rows": rows, "columns": (column,), "best_in": "column"})
     if not asked.rows or not set(_DECIDING) <= builder.registry.metrics.keys():
         return None
     shared = over_shared_seeds(builder, "recommendation", asked)
-    first = next(row for group in shared.grid.groups for row in group)
+    first = shared.grid.every_row[0]
     candidates = [found for row in shared.rows if (found := _candidate(row, first)) is not None]
     if len(candidates) < 2 or candidates[0].row is not first:
         return None

@@ -156,7 +156,7 @@ def choices(
             tried = _with_choice(registry, search, tried)
         return Choice(
             method=registry.methods.methods[subject.method].label,
-            dataset=registry.datasets[registry.profile(profile_name).datasets[subject.dataset]].label,
+            dataset=registry.dataset_label(registry.profile(profile_name), subject.dataset),
             axes=tuple(axis.label for axis in search.axes),
             metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
             choose_by=registry.metrics[search.choose_by].label,

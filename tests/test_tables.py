@@ -57,7 +57,7 @@ def grid(registry: Registry, results: list[Result], name: str, seeds: tuple[int,
 
 
 def row(grid: Grid, key: str) -> GridRow:
-    return next(row for group in grid.groups for row in group if row.key == key)
+    return next(row for row in grid.every_row if row.key == key)
 
 
 def test_a_table_has_the_papers_rows_columns_and_order(registry: Registry, results: list[Result]) -> None:

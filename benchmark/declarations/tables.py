@@ -47,6 +47,11 @@ class Table(Declared):
     best_in: Literal["column", "row_group"] = "column"
     optional: bool = False
 
+    @property
+    def every_row(self) -> tuple[TableRow, ...]:
+        """The rows, whatever group they are in."""
+        return tuple(row for group in self.rows for row in group)
+
 
 class TrainingRule(Declared):
     """Settings for the runs that it names; what it does not name it holds for; a later rule has the last word."""

@@ -103,7 +103,7 @@ class Composer:
             for table in self.registry.tables.values()
             if any(column.dataset == dataset for column in table.columns)
         ]
-        return {row.method for table in tables for group in table.rows for row in group}
+        return {row.method for table in tables for row in table.every_row}
 
     def _reliability(
         self, figure: ConfidenceFigure | ReliabilityFigure, dataset: str, found: list[MethodResults], about: str
@@ -186,7 +186,7 @@ class Composer:
         return tuple(self.lettering.text(sentence, "") for sentence in said)
 
     def _dataset_label(self, role: str) -> str:
-        return self.lettering.text(self.registry.datasets[self.profile.datasets[role]].label, role)
+        return self.lettering.text(self.registry.dataset_label(self.profile, role), role)
 
     def _texts(self, finished: Finished[Result]) -> list[str]:
         """All texts that may be drawn and whose letters are somebody else's choice."""
@@ -196,7 +196,7 @@ class Composer:
         texts += [method.label for method in registry.methods.methods.values()]
         texts += [figure.caption for figure in registry.figures.values()]
         texts += [self.profile.note or ""]
-        texts += [row.label or "" for table in registry.tables.values() for group in table.rows for row in group]
+        texts += [row.label or "" for table in registry.tables.values() for row in table.every_row]
         for result in finished.by_run.values():
             texts += result.data.label_names if result.data else []
         return texts

@@ -187,7 +187,7 @@ def _encoders(builder: GridBuilder, plan: list[PlannedRun]) -> list[str]:
 
 def _method_rows(builder: GridBuilder, tables: Mapping[str, Table]) -> list[tuple[str, str]]:
     """Those that the tables compare, in the registry's order."""
-    shown = {row.method for table in tables.values() for group in table.rows for row in group}
+    shown = {row.method for table in tables.values() for row in table.every_row}
     methods = builder.registry.methods.methods
     return [(method.label, method.source) for name, method in methods.items() if name in shown]
 

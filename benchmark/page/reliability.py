@@ -59,7 +59,7 @@ def _view(builder: GridBuilder, subject: Subject, seed: int) -> ViewRecord | Non
 
 
 def _label(builder: GridBuilder, subject: Subject) -> str:
-    label = builder.registry.datasets[builder.profile.datasets[subject.dataset]].label
+    label = builder.registry.dataset_label(builder.profile, subject.dataset)
     if subject.corruption:
         label += f", {100 * subject.corruption:g} % noisy labels"
     if subject.encoder != "base":

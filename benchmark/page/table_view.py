@@ -104,7 +104,7 @@ def _papers_best(grid: Grid, per_group: bool) -> tuple[tuple[GridRow, ...], ...]
 
 def _full_labels(grid: Grid, group: tuple[GridRow, ...]) -> list[str]:
     """Labels that several groups have are told apart by their group's first."""
-    labels = [row.label for rows in grid.groups for row in rows]
+    labels = [row.label for row in grid.every_row]
     return [row.label if labels.count(row.label) == 1 else f"{group[0].label} {row.label}" for row in group]
 
 

@@ -46,7 +46,7 @@ def cell_requests(registry: Registry, table: Table, row: TableRow) -> Iterator[t
 def table_subjects(registry: Registry, table: Table) -> list[Subject]:
     """All subjects of a table, without duplicates, in its order."""
     subjects: dict[Subject, None] = {}
-    for row in (row for group in table.rows for row in group):
+    for row in table.every_row:
         for _, requests in cell_requests(registry, table, row):
             for request in requests:
                 subjects.update({part.subject: None for part in request.parts})
@@ -120,7 +120,7 @@ def _where_else(
     registry: Registry, profile_name: str, names: list[str], datasets: list[str] | None, methods: list[str] | None
 ) -> str:
     """Which other tables have the methods that those of these names lack, which other profiles have the tables."""
-    by_table = {name: {row.method for group in table.rows for row in group} for name, table in registry.tables.items()}
+    by_table = {name: {row.method for row in table.every_row} for name, table in registry.tables.items()}
     absent = [method for method in methods or () if not any(method in by_table[name] for name in names)]
     if absent:
         having = [name for name, rows in by_table.items() if rows.issuperset(absent)]

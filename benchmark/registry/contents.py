@@ -49,6 +49,10 @@ class Registry:
                 raise UserError(f'there is no profile "{name}": its file is left out. {mistake.splitlines()[0]}')
         return _named(self.profiles, name, "profile")
 
+    def dataset_label(self, profile: Profile, role: str) -> str:
+        """The label of the data set that stands behind a table's name for one in this profile."""
+        return self.datasets[profile.datasets[role]].label
+
     @property
     def measures(self) -> frozenset[str]:
         """The scores that every view should have."""

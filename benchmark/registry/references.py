@@ -256,7 +256,7 @@ def _check_paper(registry: Registry, check: References) -> None:
         if not check.named("paper", at, name, registry.tables, "table"):
             continue
         table = registry.tables[name]
-        known_rows = [row_key(row.method, row.encoder) for group in table.rows for row in group]
+        known_rows = [row_key(row.method, row.encoder) for row in table.every_row]
         columns = {column.label: column for column in table.columns}
         for row, cells in rows.items():
             check.named("paper", (*at, row), row, known_rows, f"row in table {name}")
@@ -273,7 +273,7 @@ def _check_claims(registry: Registry, check: References) -> None:
         if not check.named("claims", (*at, "table"), claim.table, registry.tables, "table"):
             continue
         table = registry.tables[claim.table]
-        rows = [row_key(row.method, row.encoder) for group in table.rows for row in group]
+        rows = [row_key(row.method, row.encoder) for row in table.every_row]
         columns = {column.label: column for column in table.columns}
         for index, comparison in enumerate(claim.comparisons):
             here = (*at, "comparisons", index)

@@ -133,13 +133,18 @@ class Grid:
     precisions: tuple[str, ...] = ()  # of the trainings behind the cells
 
     @property
+    def every_row(self) -> tuple[GridRow, ...]:
+        """The rows, whatever group they are in."""
+        return tuple(row for group in self.groups for row in group)
+
+    @property
     def cells(self) -> list[Cell]:
-        return [cell for group in self.groups for row in group for cell in row.cells]
+        return [cell for row in self.every_row for cell in row.cells]
 
     def cell(self, row_key: str, column_label: str, metric: str) -> Cell | None:
         """The cell of a row (by its key), a group of columns (by its label) and a metric (by its name)."""
         places = [(column.label, name) for column in self.columns for name in column.names]
-        rows = {row.key: row for group in self.groups for row in group}
+        rows = {row.key: row for row in self.every_row}
         if row_key not in rows or (column_label, metric) not in places:
             return None
         return rows[row_key].cells[places.index((column_label, metric))]

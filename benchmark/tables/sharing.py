@@ -29,10 +29,10 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
     cost the others their seeds. Ensembles, which have one value for several seeds, do not restrict them.
     """
     grid = builder.build(name, table)
-    partly = [row.has_values for row in _rows(grid)]
+    partly = [row.has_values for row in grid.every_row]
     single = [
         set.intersection(*(set(cell.seeds) for cell in row.cells if cell.values))
-        for row in _rows(grid)
+        for row in grid.every_row
         if row.has_values and not row.is_ensemble
     ]
     shared = _most_compared(builder.seeds, single)
@@ -41,7 +41,7 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
     rows: list[GridRow] = []
     ensembles: list[GridRow] = []
     short: list[str] = []
-    for row, some in zip(_rows(grid), partly, strict=True):
+    for row, some in zip(grid.every_row, partly, strict=True):
         if shared and all(cell.seeds_behind == frozenset(shared) for cell in row.cells):
             (ensembles if row.is_ensemble else rows).append(row)
         elif some:
@@ -63,7 +63,3 @@ def _most_compared(asked: Sequence[int], rows: Sequence[set[int]]) -> tuple[int,
 
     best = max(filter(None, found), key=worth, default=frozenset[int]())
     return tuple(seed for seed in asked if seed in best)
-
-
-def _rows(grid: Grid) -> list[GridRow]:
-    return [row for group in grid.groups for row in group]

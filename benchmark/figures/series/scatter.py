@@ -36,7 +36,7 @@ def scatter_panels(grid: Grid, table: Table) -> tuple[ScatterPanel, ...]:
     for column in clean_columns(table, {"f1", "ece"}):
         assert column.dataset is not None, "these columns have a data set"
         points, missing = [], []
-        for row in (row for group in grid.groups for row in group):
+        for row in grid.every_row:
             f1, ece = (grid.cell(row.key, column.label, metric) for metric in ("f1", "ece"))
             assert f1 is not None, "the grid is that of the table"
             assert ece is not None, "the grid is that of the table"
