@@ -134,7 +134,7 @@ def test_a_fresh_worker_that_cannot_start_takes_nothing_from_what_was_done(regis
     with pytest.raises(BaseExceptionGroup) as caught:
         asyncio.run(pool(tmp_path, updates, [CPU], command).run([job(registry, n) for n in (SUCCEEDS, DIES_TWICE)]))
     (error,) = caught.value.exceptions
-    assert str(error).startswith("No worker is left for the 1 runs that are not done: A worker could not start: ")
+    assert str(error).startswith("No worker is left; runs not done: 1. A worker could not start: ")
     assert [ended.outcome for ended in ends(updates, SUCCEEDS)] == ["success"]
     assert [ended.outcome for ended in ends(updates, DIES_TWICE)] == ["died"]
 
@@ -213,7 +213,7 @@ def test_without_any_place_the_end_is_a_sentence(registry: Registry) -> None:
     with pytest.raises(BaseExceptionGroup) as caught:
         asyncio.run(scripted(workers, [], []).run([job(registry, 0), job(registry, 1)]))
     assert [str(error) for error in caught.value.exceptions] == [
-        "No worker is left for the 2 runs that are not done: no room either"
+        "No worker is left; runs not done: 2. no room either"
     ]
 
 

@@ -115,7 +115,7 @@ class Pool:
             self.retired += 1
             if self.retired == self.n_slots:
                 left = len(self.pending) + len(self.elsewhere)
-                raise CannotStart(f"No worker is left for the {left} runs that are not done: {error}") from None
+                raise CannotStart(f"No worker is left; runs not done: {left}. {error}") from None
             self.on_retired(str(error))
             return False
         finally:

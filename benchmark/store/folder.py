@@ -168,8 +168,7 @@ class ResultFolder:
     def put_log(self, run: RunSpec, content: bytes) -> Path:
         """Write the run's log, made elsewhere; returns where it stands."""
         path = self.log_path(run)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content)
         return path
 
     def has_logits(self, result: Result | Outline) -> bool:
