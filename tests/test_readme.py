@@ -99,7 +99,7 @@ def test_the_published_tables_come_from_the_published_results(tmp_path: Path) ->
         ["--format", "latex"],
         more,
         ["--table", "main", "more_methods", "--ranking"],
-        ["--search", "rates", "start", "poscal_updates", "poscal_table"],
+        ["--search", "rates", "start", "poscal_updates", "poscal_divergence", "poscal_table"],
     ):
         made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
         assert made.returncode == 0, made.stderr
