@@ -212,9 +212,7 @@ def test_without_any_place_the_end_is_a_sentence(registry: Registry) -> None:
     workers = [Scripted(none="no room"), Scripted(none="no room either")]
     with pytest.raises(BaseExceptionGroup) as caught:
         asyncio.run(scripted(workers, [], []).run([job(registry, 0), job(registry, 1)]))
-    assert [str(error) for error in caught.value.exceptions] == [
-        "No worker is left; runs not done: 2. no room either"
-    ]
+    assert [str(error) for error in caught.value.exceptions] == ["No worker is left; runs not done: 2. no room either"]
 
 
 def test_after_a_success_over_whose_scoring_the_worker_ended_the_next_job_has_a_fresh_one(registry: Registry) -> None:
