@@ -133,6 +133,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         _verdict(advised, lowest, baseline),
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
         _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised, *by_ece[:2]]),
+        _without_optimum(advised),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _few_rows(builder, dataset, baseline.row.key),
@@ -182,6 +183,15 @@ def _beside(one: _Candidate, baseline: _Candidate) -> str:
 def _interval(gain: Difference, decimals: int) -> str:
     low, high = signed(gain.low, decimals), signed(gain.high, decimals)
     return f"{signed(gain.estimate, decimals)}, 95 % interval {low} to {high}"
+
+
+def _without_optimum(advised: _Candidate) -> str:
+    """A caution where the advised method's temperature is none that the validation rows asked for."""
+    seeds = [str(found.seed) for found in advised.ece.temperatures if found.at_bound]
+    if not seeds:
+        return ""
+    ended = f"The search for its temperature ended at a bound (seed {', '.join(seeds)})"
+    return f"{ended}: the validation rows name no best one."
 
 
 def _ties(one: _Candidate, allowed: Sequence[_Candidate]) -> str:

@@ -348,20 +348,23 @@ def test_confusion_bounds_what_can_be_learnt() -> None:
 
 def test_checks_count_what_they_say(tmp_path: Path) -> None:
     write(tmp_path, "train.csv", "text,intent\none,a\none,a\ntwo,a\ntwo,b\n ,b\nthree,b\n")
-    write(tmp_path, "validation.csv", "text,intent\nfour,a\n")
+    write(tmp_path, "validation.csv", "text,intent\nfour,a\none,a\n")
     write(tmp_path, "test.csv", "text,intent\none,a\nfour,a\nnine,a\n")
     source = dataset().source.model_copy(update={"validation": ("validation.csv",)})
     declared = dataset().model_copy(update={"source": source, "validation": None})
     corpus = load_corpus("mine", declared, [tmp_path])
     report = check_corpus(corpus)
-    assert report.rows == {"train": 6, "validation": 1, "test": 3}
+    assert report.rows == {"train": 6, "validation": 2, "test": 3}
     assert report.repeated_in_split == {"train": 2, "validation": 0, "test": 0}
+    assert report.validation_texts_in_training == 1
     assert report.test_texts_in_training == 2
     assert report.conflicting_texts == ("two",)
     assert report.empty_texts == 1
     assert report.labels_without_test_rows == ("b",)
     assert report.labels_without_training_rows == ()
     assert 'texts with more than one label: 1 ("two")' in report.remarks()
+    too_sure = "validation texts that are training texts, too (calibrators fitted on them will be too sure): 1"
+    assert too_sure in report.remarks()
     assert 'labels without a test row (they score 0 in every macro average): 1 ("b")' in report.remarks()
     assert (report.rarest_label_rows, report.commonest_label_rows) == (3, 3)
 

@@ -65,6 +65,27 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
     assert not any(sentence.startswith("By chance") for sentence in without.sentences)
 
 
+def test_an_advised_temperature_that_was_not_found_is_said(registry: Registry) -> None:
+    bert = scored(registry, "bert", 0.80, 0.40)
+    views = [
+        view
+        if view.view.calibrator is None
+        else view.model_copy(
+            update={
+                "at_bound": True,
+                "temperature": 100.0,
+                "scores": view.scores | {"ece": 0.2},
+                "resampled": view.resampled.model_copy(update={"ece": [one - 0.2 for one in view.resampled.ece]}),
+            }
+        )
+        for view in bert.views
+    ]
+    (found,) = advice(registry, [bert.model_copy(update={"views": views}), scored(registry, "ls", 0.80, 0.41)])
+    assert found.method == "TS"
+    ended = "The search for its temperature ended at a bound (seed 0): the validation rows name no best one."
+    assert ended in found.sentences
+
+
 def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -> None:
     found = advice(registry, [scored(registry, "bert", 0.80, 0.40, 0.05), scored(registry, "ls", 0.80, 0.39, 0.05)])
     said = found[0].sentences[0]

@@ -31,6 +31,7 @@ class CorpusReport:
     labels_nearly_alike: tuple[str, ...]  # each differs from another one only by blanks or capitals
     empty_texts: int
     repeated_in_split: dict[str, int]  # rows whose text stands earlier in the same split
+    validation_texts_in_training: int  # validation rows whose text is a training text, too
     test_texts_in_training: int  # test rows whose text is a training or validation text, too
     conflicting_texts: tuple[str, ...]  # those that bear more than one label, over all splits
     fingerprint: str
@@ -40,6 +41,9 @@ class CorpusReport:
         repeated = ", ".join(f"{count} in {split}" for split, count in self.repeated_in_split.items() if count)
         what = {
             "texts that stand more than once": repeated,
+            "validation texts that are training texts, too (calibrators fitted on them will be too sure)": str(
+                self.validation_texts_in_training or ""
+            ),
             "test texts that are training or validation texts, too": str(self.test_texts_in_training or ""),
             "texts with more than one label": _counted(self.conflicting_texts),
             "empty texts": str(self.empty_texts or ""),
@@ -72,7 +76,8 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         split: tuple(name for name, count in zip(corpus.label_names, found, strict=True) if not count)
         for split, found in counts.items()
     }
-    seen_before = set(corpus.train.texts) | set(corpus.validation.texts)
+    trained_on = set(corpus.train.texts)
+    seen_before = trained_on | set(corpus.validation.texts)
     return CorpusReport(
         rows={split: len(corpus.split(split)) for split in SPLITS},
         labels=corpus.n_labels,
@@ -84,6 +89,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         labels_nearly_alike=_nearly_alike(corpus.label_names),
         empty_texts=sum(not text.strip() for split in SPLITS for text in corpus.split(split).texts),
         repeated_in_split={split: _repeated(corpus.split(split).texts) for split in SPLITS},
+        validation_texts_in_training=sum(text in trained_on for text in corpus.validation.texts),
         test_texts_in_training=sum(text in seen_before for text in corpus.test.texts),
         conflicting_texts=tuple(text for text, labels in labels_of.items() if len(labels) > 1),
         fingerprint=corpus.fingerprint,
