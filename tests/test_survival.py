@@ -82,7 +82,9 @@ def test_kills_at_many_moments_lose_nothing_and_change_nothing(
             time.sleep(0.05)
         assert not any(alive(worker) for worker in workers)
         now = what_counts(tmp_path)
-        assert {name: now[name] for name in finished_before} == finished_before
+        for name, (views, epochs) in finished_before.items():
+            assert now[name][1] == epochs  # what was trained is never trained again
+            assert not views or now[name][0] == views  # it is stored before it is scored, so a kill may come between
         hits += finished_before.keys() < now.keys() and len(now) < N_RUNS
         finished_before = now
         if len(now) == N_RUNS:  # begin again, so that every kill hits something
