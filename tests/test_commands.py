@@ -683,10 +683,10 @@ def test_numbers_beyond_all_measure_are_refused(arguments: list[str], sentence: 
     assert sentence in call.stderr
 
 
-def test_a_reader_that_has_seen_enough_ends_the_command_quietly(tmp_path: Path) -> None:
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(tmp_path: Path) -> None:
     command = f"{sys.executable} -m benchmark.run --list --results-dir {tmp_path} | true; echo ${{PIPESTATUS[0]}}"
     call = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert (call.stdout.strip(), "Traceback" in call.stderr) == ("0", False)
+    assert (call.stdout.strip(), "Traceback" in call.stderr) == ("141", False)
 
 
 def test_a_terminal_without_the_signs_of_a_table_gets_others() -> None:
