@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from benchmark.data import check_corpus, corrupt_labels, load_corpus
 from benchmark.data.generated import generate
+from benchmark.data.readers import read_rows
 from benchmark.declarations import Dataset, GeneratedSource
 from benchmark.errors import UserError
 from benchmark.registry import load_registry
@@ -92,6 +94,33 @@ def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     path.write_text("text,intent")
     with pytest.raises(UserError, match="this is not Parquet"):
         load_corpus("mine", declared, [tmp_path])
+    whole = pd.DataFrame({"text": ["x"] * 9, "intent": ["a"] * 9})
+    whole.to_parquet(path)
+    path.write_bytes(path.read_bytes()[:40] + bytes(20) + path.read_bytes()[60:])
+    with pytest.raises(UserError, match=r"train\.parquet"):
+        load_corpus("mine", declared, [tmp_path])
+
+
+def test_parquet_values_are_those_of_the_file_and_not_of_a_data_frame(tmp_path: Path) -> None:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    read = partial(read_rows, path, "parquet", delimiter=",")
+    pd.DataFrame({"text": ["x", "y", "z"], "intent": pd.array([7, None, 8], dtype="Int64")}).to_parquet(path)
+    rows = read(text="text", intent=("intent",))
+    assert next(rows).label == "7"  # and not 7.0, for the sake of the label that is missing
+    with pytest.raises(UserError, match=r'a\.parquet:2: "intent" must be text, not null'):
+        next(rows)
+    pd.DataFrame({0: ["x"], 1: pd.Categorical(["a"])}).to_parquet(path)
+    assert [row[:2] for row in read(text="0", intent=("1",))] == [("x", "a")]
+    pd.DataFrame({"text": ["x"], "intent": ["a"]}).set_index("text").to_parquet(path)
+    assert [row[:2] for row in read(text="text", intent=("intent",))] == [("x", "a")]
+    twice = pa.table([pa.array(["x"]), pa.array(["y"]), pa.array(["a"])], names=["text", "text", "intent"])
+    pq.write_table(twice, path)
+    with pytest.raises(UserError, match=r'a\.parquet: 2 columns are called "text"; rename one'):
+        list(read(text="text", intent=("intent",)))
 
 
 TNEWS_ROWS = [("106", "house"), ("116", "game"), ("100", "story")]
@@ -153,6 +182,9 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
         (b"txt,intent\na,b\n", r'train\.csv:1: there is no column "text"; did you mean "txt"\?'),
         (b"text;intent\na;b\n", r'separated by ","; name ";" as the delimiter'),
         (b"utterance,intent\na,b\n", r'there is no column "text"; known: intent, utterance \(values'),
+        (b"\n\ntxt,intent\na,b\n", r'train\.csv:3: there is no column "text"; did you mean "txt"\?'),
+        (b"\ntext,intent\na,b\nc\n", r"train\.csv:4: 1 values where the header names 2 columns"),
+        (b"sep=;\ntext;intent\na;b\n", r"train\.csv:1: this line is a spreadsheet's note of its delimiter; take it out"),
         (b"text,intent\na,b\nc\n", r"train\.csv:3: 1 values where the header names 2 columns"),
         (b"text,intent\na,b\n\"c\nd\",b,e\n", r"train\.csv:3: 3 values where"),
         (b"text,intent\na,b\nc,\n", r"train\.csv:3: this row has no label"),

@@ -88,15 +88,20 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
-            header = next(reader, None)
+            header = next((values for values in reader if values), None)
             if header is None:
                 raise UserError(f"{path} is empty; a header line is expected.")
+            last = reader.line_num
+            if header[0].startswith("sep="):
+                raise UserError(
+                    f"{path}:{last}: this line is a spreadsheet's note of its delimiter; take it out and name that by "
+                    "the delimiter."
+                )
             for column in columns:
                 if column not in header:
-                    raise UserError(f"{path}:1: {_no_column(column, header)} ({_separated_by(header, delimiter)})")
+                    raise UserError(f"{path}:{last}: {_no_column(column, header)} ({_separated_by(header, delimiter)})")
                 if header.count(column) > 1:
-                    raise UserError(f'{path}:1: {header.count(column)} columns are called "{column}"; rename one.')
-            last = reader.line_num
+                    raise UserError(f'{path}:{last}: {header.count(column)} columns are called "{column}"; rename one.')
             for values in reader:
                 line, last = last + 1, reader.line_num
                 if not values:
@@ -136,17 +141,22 @@ def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> I
 
 
 def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    import pandas as pd
-    from pyarrow.lib import ArrowInvalid
+    # by Arrow itself: a data frame would make fractions of whole numbers where one of them is missing
+    from pyarrow.lib import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
-        frame = pd.read_parquet(path)
-    except (ArrowInvalid, ValueError, KeyError) as error:
+        with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for column in columns:
+                if column not in names:
+                    raise UserError(f"{path}: {_no_column(column, names)}")
+                if names.count(column) > 1:
+                    raise UserError(f'{path}: {names.count(column)} columns are called "{column}"; rename one.')
+            records = file.read(columns=list(columns)).to_pylist()
+    except (ArrowException, ValueError, KeyError) as error:
         raise UserError(f"{path}: this is not Parquet: {first_line(error)}.") from None
-    for column in columns:
-        if column not in frame.columns:
-            raise UserError(f"{path}: {_no_column(column, [str(name) for name in frame.columns])}")
-    yield from enumerate(frame[list(columns)].to_dict("records"), start=1)
+    yield from enumerate(records, start=1)
 
 
 def _as_text(value: Any, column: str, place: str) -> str:
