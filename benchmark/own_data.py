@@ -2,20 +2,20 @@
 
 import glob
 import hashlib
-import math
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
 from benchmark.declarations import Encoder
 from benchmark.errors import UserError, nearest
-from benchmark.registry import OWN, Registry, load_registry
+from benchmark.own_settings import estimated_tokens, fitting_settings
+from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry
 from benchmark.whole_files import write_whole
 
 SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
@@ -29,14 +29,6 @@ _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json
 _HUB_ID = re.compile(r"(?P<id>\w[\w.-]*/\w[\w.-]*)(/(?P<config>\w[\w.-]*))?")
 # Then the hash of what follows: a file that was changed since is the user's, and is not written over.
 _WRITTEN = "# Written by `python -m benchmark.run --data`, which writes it anew as long as it is as written"
-# Batches small enough, and epochs enough, that a model has learnt its labels before methods are compared: about the
-# 828 steps of the profile "small", with fewer rows a step where there are few. The rate follows the root of the batch.
-_STEPS = 800
-_BATCHES = ((2_000, 32), (8_000, 64))  # below so many training rows, that batch
-_LARGEST_BATCH = 256
-_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 40
-_WIDE, _RATE_WIDE, _RATE_NARROW = 768, 4e-5, 3e-4  # encoders of that width learn at the paper's rate
-_LONGEST = 512
 # By which option a part of the written source is given.
 _OPTIONS = {
     "text": "--text-column",
@@ -67,6 +59,17 @@ class OwnFiles:
         """The files that are given, by split."""
         given = {"train": self.train, "validation": self.validation, "test": self.test}
         return {split: path.resolve() for split, path in given.items() if path is not None}
+
+
+class Written(NamedTuple):
+    """The entries for data of the user's own: their name, their file, the data set, and the methods and the encoder
+    that entries of before were about and these are not.
+    """
+
+    name: str
+    path: Path
+    corpus: Corpus
+    no_more: list[str]
 
 
 def own_files(
@@ -101,10 +104,9 @@ def write_own_entries(
     encoder: str,
     methods: Sequence[str] = (),
     seeds: Sequence[int] = SEEDS,
-) -> tuple[str, Path, Corpus]:
-    """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. Returns the name, the file and the
-    data set. ``methods``: those to compare, the first one the baseline; none for the paper's and the calibrators beyond
-    them.
+) -> Written:
+    """Write ``own/<name>.yaml``: a data set, a table and a profile of that name. ``methods``: those to compare, the
+    first one the baseline; none for the paper's and the calibrators beyond them.
 
     Raises UserError, and leaves all as it was, for files that cannot be read, a name that is taken, an encoder or
     method that is not declared, rows that cannot be split or compared on.
@@ -129,13 +131,27 @@ def write_own_entries(
         registry = load_registry(experiments)
         if mistake := registry.left_out.get(path):
             raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
-        return name, path, load_corpus(name, registry.datasets[name], ())
+        corpus = load_corpus(name, registry.datasets[name], ())
     except BaseException:
         if before is None:
             path.unlink()
         else:
             _write(path, before)
         raise
+    return Written(name, path, corpus, _no_more(before, entries, name))
+
+
+def _no_more(before: str | None, entries: dict[str, Any], name: str) -> list[str]:
+    """What the entries of before compare and the new ones do not: methods, an encoder."""
+    if before is None:
+        return []
+
+    def compared(content: dict[str, Any]) -> list[str]:
+        methods = [row["method"] for group in content["tables"][name]["rows"] for row in group]
+        return [*methods, *content["profiles"][name]["encoders"].values()]
+
+    now = compared(entries)
+    return [one for one in compared(yaml.safe_load(before)) if one not in now]
 
 
 def _write(path: Path, text: str) -> None:
@@ -196,7 +212,7 @@ def own_entries(
     folder = Path(os.path.commonpath([path.parent for path in files.paths.values()]))
     source: dict[str, Any] = {"kind": "files", "folder": str(folder), "format": kind, "delimiter": delimiter}
     source |= {split: [glob.escape(str(path.relative_to(folder)))] for split, path in files.paths.items()}
-    lengths = sorted(_tokens(row.text) for row in rows["train"])
+    lengths = sorted(estimated_tokens(row.text) for row in rows["train"])
     dataset: dict[str, Any] = {
         "label": files.title,
         "source": source | {"text": files.text, "intent": [files.label]},
@@ -215,7 +231,7 @@ def own_entries(
         "seeds": list(seeds),
         "datasets": {name: name},
         "encoders": {"base": encoder},
-        "training": [_training(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],
+        "training": [fitting_settings(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],
     }
     compared = [method for group in methods for method in group]
     beyond = [method for method in compared if method not in _IN_EVERY_FIGURE] or compared
@@ -235,6 +251,8 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
             f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first, at most '
             f"{_LONGEST_NAME} in all."
         )
+    if is_taken_by_a_file(name):
+        raise UserError(f'--name: "{name}" is what another file beside the tables is called; choose another name.')
     if path.is_file():
         return
     for kind, entries in (
@@ -276,28 +294,3 @@ def _held_out(files: OwnFiles, train: list[Row]) -> dict[str, int]:
             "and leave each label one; give more rows, or files of their own by --test-data and --validation-data."
         )
     return wanted
-
-
-def _tokens(text: str) -> float:
-    """About how many tokens a text has: a word of plain letters a little more than one, other letters one each."""
-    plain = sum(ord(letter) < 0x250 for letter in text)
-    return 2 + plain / 4.5 + (len(text) - plain) * 0.8
-
-
-def _training(rows: int, long_text: float, encoder: Encoder) -> dict[str, Any]:
-    batch = next((size for below, size in _BATCHES if rows < below), _LARGEST_BATCH)
-    steps_per_epoch = math.ceil(rows / batch)
-    rate = _RATE_WIDE if encoder.size.hidden >= _WIDE else _RATE_NARROW
-    return {
-        "batch_size": batch,
-        "epochs": min(max(math.ceil(_STEPS / steps_per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS),
-        "learning_rate": float(f"{rate * math.sqrt(batch / _LARGEST_BATCH):.1e}"),
-        "weight_decay": 0.05,
-        "max_length": min(max(64, 16 * math.ceil(1.3 * long_text / 16)), _LONGEST),
-        "betas": [0.9, 0.999],
-        "epsilon": 1e-8,
-        "warmup_share": 0.1,
-        "decay": "linear",
-        "max_gradient_norm": 1.0,
-        "precision": "auto",
-    }

@@ -71,13 +71,18 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
     methods = listed_names("--methods", arguments.methods) or ()
     chosen = seeds(arguments.seeds, SEEDS)
     try:
-        name, path, corpus = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
+        written = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
     except UserError:
         read_registry(arguments.experiments)  # says which own entries were left out, which may be why
         raise
-    console.print(f"{path}: the entries for this data; from here on --profile {name} does the same.")
-    for remark in check_corpus(corpus).remarks():
+    console.print(f"{written.path}: the entries for this data; from here on --profile {written.name} does the same.")
+    if written.no_more:
+        console.print(
+            f"  not compared any more: {', '.join(written.no_more)} (results are kept; to compare them, too, name them "
+            "again, or give this comparison another --name)"
+        )
+    for remark in check_corpus(written.corpus).remarks():
         console.print(f"  {remark}")
     if len(methods) == 1:
         console.print("  one method: there is nothing to compare it with, so there will be no recommendation")
-    return name
+    return written.name

@@ -26,9 +26,10 @@ from benchmark.commandline import (
     run_command,
     seeds,
 )
+from benchmark.comparison import report_comparison
 from benchmark.declarations import Table
 from benchmark.durations import duration
-from benchmark.ensembles import ensembles, score_ensembles, sizes
+from benchmark.ensembles import Ensemble, ensembles, score_ensembles, sizes
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import Placed, recorded_name, train
@@ -37,12 +38,10 @@ from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
-from benchmark.reporting import write_all
 from benchmark.rescoring import score_again
 from benchmark.schedule import Outcome, Slot, run_labels
 from benchmark.search import plan_searches, select_searches
 from benchmark.store import Outline, ResultFolder, Unusable
-from benchmark.tables import GridBuilder
 from benchmark.tracking import add_track_option, chosen_trackers, listening
 
 
@@ -102,6 +101,7 @@ def _command(arguments: argparse.Namespace) -> int:
     console.print(headline(registry, profile_name, why, what))
     for problem in asked.unusable:
         console.print(f"{problem.path}: not counted, because {problem.reason}")
+    wanted_ensembles = _ensembles(console, asked)
     if arguments.dry_run:
         _print_plan(console, asked, works, estimator, time)
         return DONE
@@ -118,11 +118,11 @@ def _command(arguments: argparse.Namespace) -> int:
         placed = Placed(backend, slots, asked.where, asked.own_functions)
         outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     code = _print_end(console, asked, outcome)
-    all_scored = _score_ensembles(console, asked) and all_scored
+    all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored
     if (
         not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
     ):  # a comparison on the user's own data
-        _report(console, asked, arguments.tables_dir / profile_name)
+        report_comparison(console, registry, profile_name, asked.tables, folder, asked.where, arguments.tables_dir)
     return code if all_scored else SOME_FAILED
 
 
@@ -186,25 +186,6 @@ def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
     return listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0]))
 
 
-def _report(console: Console, asked: _Asked, folder: Path) -> None:
-    """What a comparison on the user's own data ends with."""
-    results, unusable = asked.folder.read_all()
-    for problem in unusable:
-        console.print(f"{problem.path}: not counted, because {problem.reason}; delete it, and the run is made again")
-    if not any(result.status == "success" for result in results):
-        console.print("\nno tables and no recommendation: no run has succeeded")
-        return
-    made = Finished.of(results)
-    builder = GridBuilder(asked.registry, asked.profile_name, made, asked.found.inputs, asked.seeds)
-    texts, remarks = write_all(builder, asked.tables, folder)
-    for name, text in texts.items():
-        if name.endswith(".md"):
-            console.print(f"\n{text.strip()}")
-    for remark in remarks:
-        console.print(f"\n{remark}")
-    console.print(f"\nTables, figures and the page (open {folder / 'report.html'} in a browser): {folder}")
-
-
 def _score_again(console: Console, asked: _Asked) -> bool:
     """Give finished runs the views that they lack; whether all could be made."""
     scored, failures = score_again(asked.folder, asked.plan, asked.finished, asked.own_functions)
@@ -215,12 +196,18 @@ def _score_again(console: Console, asked: _Asked) -> bool:
     return not failures
 
 
-def _score_ensembles(console: Console, asked: _Asked) -> bool:
-    """Score the ensembles that are asked for; whether the logits of all that are done were at hand."""
+def _ensembles(console: Console, asked: _Asked) -> list[Ensemble]:
+    """Those of the tables; where the seeds suffice for none, that is said before anything is trained."""
     wanted = list(ensembles(asked.registry, asked.profile_name, asked.tables, asked.seeds, asked.found.inputs))
     if not wanted:
         for members in sizes(asked.registry, asked.tables):
             console.print(f"no ensemble: one of {members} takes seeds 0 to {members - 1} (or the next {members}, ...)")
+    return wanted
+
+
+def _score_ensembles(console: Console, asked: _Asked, wanted: list[Ensemble]) -> bool:
+    """Score the ensembles; whether the logits of all that are done were at hand."""
+    if not wanted:
         return True
     finished = asked.finished
     if any(planned.action != "skip" for planned in asked.plan):

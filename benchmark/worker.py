@@ -33,6 +33,7 @@ from benchmark.store import (
     ResultFolder,
     TrainingRecord,
     claim,
+    packed_size,
 )
 from benchmark.training.loop import Trained, TrainingData, train
 from benchmark.training.objective import Diverged, Epoch
@@ -106,7 +107,9 @@ class Worker:
         _reset_peak_memory(self.device)
         data, data_record = self.bench.data(job)
         loaded = self.bench.encoder(job)
-        n_epochs = job.run.optimisation.epochs
+        n_epochs, mc_dropout = job.run.optimisation.epochs, _mc_dropout(job)
+        held_out = len(data.validation.labels) + len(data.test.labels)
+        self.folder.require_room(packed_size(held_out, len(data.test.labels), data.n_labels, len(mc_dropout)))
         trained = train(
             job.run,
             data,
@@ -116,7 +119,7 @@ class Worker:
                 EpochDone(done=done, of=n_epochs, seconds=seconds, means=_means(epoch))
             ),
             pieces=job.pieces,
-            mc_dropout={view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)},
+            mc_dropout=mc_dropout,
         )
         result = Result(
             schema_version=SCHEMA_VERSION,
@@ -149,6 +152,11 @@ def _name(device: torch.device) -> tuple[str, str | None]:
         return cpu_name(), None
     properties = torch.cuda.get_device_properties(device)
     return properties.name, str(properties.uuid)
+
+
+def _mc_dropout(job: Job) -> set[int]:
+    """The numbers of passes with dropout that the job's views ask for."""
+    return {view.calibrator.passes for view in job.views if isinstance(view.calibrator, McDropout)}
 
 
 def _logits(trained: Trained, data: TrainingData) -> Logits:

@@ -54,6 +54,7 @@ FLOORS = {
     "rescoring": 7,
     "tracking": 7,
     "listing": 7,
+    "own_settings": 3,
     "own_data": 4,
     "own_options": 7,
     "recommendation": 8,
@@ -61,7 +62,8 @@ FLOORS = {
     "reporting": 10,
     "prepare": 11,
     "report": 11,
-    "run": 11,
+    "comparison": 11,
+    "run": 12,
 }
 WITHOUT_TORCH = [
     "run",

@@ -182,7 +182,7 @@ def test_csv_json_lines_and_parquet_of_the_same_rows_are_the_same_data(tmp_path:
 
 def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments: Path, tmp_path: Path) -> None:
     given = files(write_csv(tmp_path / "Help desk-2.csv", rows(60)))
-    name, path, _ = write_own_entries(experiments, given, None, SMALL)
+    name, path, *_ = write_own_entries(experiments, given, None, SMALL)
     assert (name, path) == ("help_desk_2", experiments / "own" / "help_desk_2.yaml")
     registry = load_registry(experiments)
     assert list(select_tables(registry, name, ["all"])) == [name]
@@ -201,7 +201,7 @@ def test_the_written_entries_are_the_registrys_and_are_written_anew(experiments:
 
 
 def test_mistakes_in_own_entries_are_told_with_their_place(experiments: Path, tmp_path: Path) -> None:
-    _, path, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    _, path, *_ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     text = path.read_text(encoding="utf-8")
     for old, new, sentence in (
         (SMALL, "no_such_encoder", r"own/mine\.yaml:\d+: profiles\.mine\.encoders\.base: there is no encoder"),
@@ -240,14 +240,14 @@ def test_a_file_with_mistakes_stops_only_itself_and_what_needs_it(experiments: P
         UserError, match=r'no profile "c_needs_z": its file is left out\. .*c_needs_z\.yaml:2: .*"flat"'
     ):
         registry.profile("c_needs_z")
-    name, _, _ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
+    name, *_ = write_own_entries(experiments, files(write_csv(tmp_path / "mine.csv", rows(60))), None, SMALL)
     assert name in load_registry(experiments).profiles
 
 
 def test_odd_file_names_are_no_hindrance(experiments: Path, tmp_path: Path) -> None:
     for number, name in enumerate(("a:b.csv", "~tilde.csv", "[x] 'y'.csv", "数据.csv", "x" * 80 + ".csv", "9.csv")):
         given = files(write_csv(tmp_path / str(number) / name, rows(60)))
-        made, _, _ = write_own_entries(experiments, given, f"odd{number}", SMALL)
+        made, *_ = write_own_entries(experiments, given, f"odd{number}", SMALL)
         assert len(load_corpus(made, load_registry(experiments).datasets[made], []).test) == 12
     assert write_own_entries(experiments, given, None, SMALL)[0] == "data_9"
 
@@ -344,6 +344,7 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
         ("small", 'There is a profile "small" already'),
         ("../x", "cannot be a name"),
         ("n" * 51, "at most 50"),
+        ("recommendation", 'name: "recommendation" is what another file'),
     ):
         with pytest.raises(UserError, match=sentence):
             write_own_entries(experiments, files(path), name, SMALL)
@@ -371,7 +372,11 @@ def test_a_name_does_not_silently_come_to_stand_for_other_columns(experiments: P
     ):
         write_own_entries(experiments, files(path, label="domain"), None, SMALL)
     assert (experiments / "own" / "mine.yaml").read_text(encoding="utf-8") == written
-    write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts"], [0])  # fewer methods, say, go on
+    fewer = write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts"], [0])  # which is said
+    assert fewer.no_more == ["vector", "beta", "isotonic", "histogram", "ls", "poscal", "avuc", "hs_rau"]
+    other = write_own_entries(experiments, files(path), None, "multilingual_e5_small", ["bert", "ls"])
+    assert other.no_more == ["ts", SMALL]
+    assert write_own_entries(experiments, files(path), None, "multilingual_e5_small").no_more == []
 
 
 # --- as a user calls it ----------------------------------------------------------------------------------------------
@@ -420,6 +425,11 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert "0 trained, 0 failed, 10 done before" in third.stdout
     assert advice.strip() in third.stdout
     assert (folder / "recommendation.md").read_text(encoding="utf-8") == advice
+    table = (folder / "desk.md").read_text(encoding="utf-8")
+    part = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--methods", "bert", "ts", "--seeds", "0")
+    assert "0 trained, 0 failed, 1 done before" in part.stdout
+    assert (folder / "desk.md").read_text(encoding="utf-8") == table  # what is at hand, and not what was asked for now
+    assert advice.strip() in part.stdout
     damaged = next((tmp_path / "results" / "desk").glob("*.json"))  # in a part that planning passes over
     text = damaged.read_text(encoding="utf-8")
     damaged.write_text(text.replace('"recall": [', '"recall": [null, ', 1), encoding="utf-8")

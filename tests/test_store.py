@@ -5,7 +5,10 @@ import gc
 import json
 import os
 import re
+import resource
+import signal
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,8 @@ import pytest
 from benchmark.errors import UserError
 from benchmark.registry import Registry, Subject, resolve_view
 from benchmark.specs import readable_name
-from benchmark.store import Result, ResultFolder, claim, is_held
+from benchmark.store import Result, ResultFolder, claim, is_held, packed_size
+from benchmark.store.logits import pack
 from tests.results import failed_result, made_logits, made_result
 
 
@@ -151,6 +155,40 @@ def test_a_damaged_file_is_named_moved_aside_and_never_counted(folder: ResultFol
     folder.save(result)
     path.write_text(damaged, encoding="ascii")
     assert folder.set_aside(folder.read_all()[1][0]) != aside  # the first one stays
+
+
+def test_a_folder_where_a_result_should_be_is_moved_aside_whole(folder: ResultFolder, result: Result) -> None:
+    path = folder.path(result.run)
+    for content in ("first", "second"):
+        path.mkdir(parents=True)
+        (path / content).write_text(content, encoding="ascii")
+        (unusable,) = folder.outlines()[1]
+        aside = folder.set_aside(unusable)
+        assert (aside / content).read_text(encoding="ascii") == content
+    folder.save(result)
+    assert folder.read(result.run) == result
+
+
+def test_room_is_asked_for_without_a_trace(folder: ResultFolder, result: Result) -> None:
+    logits = made_logits(0)
+    held_out, n_test = len(logits.validation_labels) + len(logits.test_labels), len(logits.test_labels)
+    needed = packed_size(held_out, n_test, logits.test_logits.shape[1], 0)
+    assert len(pack(logits)) <= needed <= len(pack(logits)) + 4096
+    passes = replace(logits, mc_dropout={5: logits.test_logits, 30: logits.test_logits})
+    with_passes = packed_size(held_out, n_test, logits.test_logits.shape[1], 2)
+    assert len(pack(passes)) <= with_passes <= len(pack(passes)) + 6144
+    folder.require_room(needed)
+    assert list((folder.folder / "logits").iterdir()) == []
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (needed - 1, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            folder.require_room(needed)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list((folder.folder / "logits").iterdir()) == []
 
 
 def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result: Result) -> None:

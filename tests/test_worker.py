@@ -1,11 +1,13 @@
 """What a worker makes of trainings that fail."""
 
+import errno
 import io
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,7 +23,7 @@ from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_ta
 from benchmark.rescoring import score_again
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, ViewSpec, identity
-from benchmark.store import Logits, Result, ResultFolder, ViewRecord
+from benchmark.store import Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
 from benchmark.worker import Worker, _in_words
@@ -94,6 +96,29 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     assert [planned.action for planned in plan] == ["score"]
     assert score_again(folder, plan, finished, tmp_path) == (1, [])
     assert not folder.read(real.run).unscored(plan[0].views)
+
+
+def test_where_no_room_is_left_nothing_is_trained(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = made_result(registry, Subject("tnews", "base", "bert")), []
+    held_out = LabelledTexts(None, np.zeros(10, np.int64))
+    data = TrainingData(held_out, held_out, held_out, n_labels=3)
+
+    def full(self: ResultFolder, size: int) -> None:
+        asked.append(size)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def train(*_: object, **__: object) -> None:
+        pytest.fail("trained without room for what comes of it")
+
+    monkeypatch.setattr("benchmark.worker.train", train)
+    monkeypatch.setattr(ResultFolder, "require_room", full)
+    monkeypatch.setattr(Workbench, "data", lambda self, job: (data, real.data))
+    monkeypatch.setattr(Workbench, "encoder", lambda self, job: SimpleNamespace(reset=lambda: None))
+    ended = Worker(worker_setup(tmp_path), io.StringIO()).handle(job_of(registry, real.run))
+    assert (ended.outcome, ended.reason) == ("failed", "OSError: [Errno 28] No space left on device")
+    assert asked == [packed_size(20, 10, 3, 0)]
 
 
 def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ _OTHER_FILES = ("claims", "ranking", "recommendation", "report", "scores", "tabl
 Place = Callable[[str, tuple[Key, ...]], str]
 
 
+def is_taken_by_a_file(table: str) -> bool:
+    """Whether another file beside the tables would bear a table's name."""
+    return table in _OTHER_FILES or table.startswith("search_")
+
+
 def wrong_references(registry: Registry, place: Place) -> list[str]:
     """One sentence for each name that stands for nothing, with the place and the nearest valid name."""
     check = References(place)
@@ -87,7 +92,7 @@ def _check_mixing_head(head: Head, check: References, at: tuple[Key, ...]) -> No
 def _check_tables(registry: Registry, check: References) -> None:
     roles = {role for profile in registry.profiles.values() for role in profile.encoders}
     for name, table in registry.tables.items():
-        if name in _OTHER_FILES or name.startswith("search_"):
+        if is_taken_by_a_file(name):
             check.note(
                 "tables", ("tables", name), f"{name} is the name of another file beside the tables; choose another"
             )

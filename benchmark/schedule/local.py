@@ -103,6 +103,7 @@ class WorkerProcess:
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "TOKENIZERS_PARALLELISM": "true" if slot.threads > 1 else "false",
             "PYTHONUNBUFFERED": "1",
+            "PYTHONIOENCODING": "utf-8",  # in which jobs are said, whatever the terminal knows
             "PYTHONPATH": os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH")])),
         }
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from benchmark.store.claims import HELD, SCORING_PATIENCE, claim, is_held
 from benchmark.store.folder import RESULTS, ResultFolder, Unusable
-from benchmark.store.logits import Logits
+from benchmark.store.logits import Logits, packed_size
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Damaged, Parcel
 from benchmark.store.result import (
@@ -56,4 +56,5 @@ __all__ = [
     "claim",
     "finite_or_none",
     "is_held",
+    "packed_size",
 ]

@@ -7,6 +7,7 @@ import gc
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmark.whole_files import write_whole
 
 Kind = TypeVar("Kind", Result, Outline)
 
+_CHUNK = 2**20
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
@@ -50,6 +52,15 @@ class ResultFolder:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{self.folder} cannot be made for results: {error.strerror}.") from None
+
+    def require_room(self, size: int) -> None:
+        """Raises OSError where so many bytes cannot be written here: better known before a training than after it."""
+        folder = self.folder / "logits"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder, prefix=".room") as file:
+            for written in range(0, size, _CHUNK):
+                file.write(bytes(min(_CHUNK, size - written)))
+            file.flush()
 
     def path(self, run: RunSpec) -> Path:
         """Where the result of a run stands, whether it is there or not."""
@@ -108,6 +119,11 @@ class ResultFolder:
         aside = self.folder / "set_aside"
         aside.mkdir(parents=True, exist_ok=True)
         for target in _numbered(aside / unusable.path.name):
+            if target.exists():
+                continue
+            if unusable.path.is_dir():  # which can have no second name
+                unusable.path.rename(target)
+                return target
             try:
                 os.link(unusable.path, target)
             except FileExistsError:

@@ -34,6 +34,14 @@ def logits_name(run: RunSpec, digest: str) -> str:
     return f"{readable_name(run)}.{digest[:12]}.npz"
 
 
+def packed_size(n_rows: int, n_test: int, n_labels: int, n_mc_dropout: int) -> int:
+    """About how many bytes the logits of so many held-out rows take, ``n_test`` of them test rows, as ``pack`` makes
+    them: a little more rather than less.
+    """
+    labels, names = 8 * n_rows, 1024 * (len(_ARRAYS) + n_mc_dropout)
+    return 4 * n_labels * (n_rows + n_mc_dropout * n_test) + labels + names
+
+
 def pack(logits: Logits) -> bytes:
     """The bytes of a file that holds the logits."""
     buffer = io.BytesIO()
