@@ -19,7 +19,7 @@ from benchmark.commandline import (
     run_command,
 )
 from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
-from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, Profile
+from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, PretrainedSource, Profile
 from benchmark.durations import duration
 from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
@@ -53,14 +53,15 @@ def _command(arguments: argparse.Namespace) -> int:
             corpora[name] = _prepare_dataset(console, name, registry.datasets[name], where)
         except UserError as error:
             problems.append(str(error))
+    fetched = _Fetched(console)
     for name in encoder_names(profile):
         try:
-            found = _prepare_encoder(console, name, registry.encoders[name], where)
+            found = _prepare_encoder(console, name, registry.encoders[name], where, fetched)
             _check_encoder(console, registry.encoders[name], found, corpora, _lengths(plan, name))
         except UserError as error:
             problems.append(str(error))
     if problems:
-        raise UserError("\n".join(problems))
+        raise UserError("\n".join(dict.fromkeys(problems)))
     declared = {name: registry.datasets[name].fingerprint for name in corpora}
     others = [name for name, corpus in corpora.items() if declared[name] not in (None, corpus.fingerprint)]
     but = f", but not as declared: {', '.join(others)}" if others else " and in order"
@@ -132,12 +133,33 @@ def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Place
     return corpus
 
 
-def _prepare_encoder(console: Console, name: str, encoder: Encoder, where: Places) -> FoundEncoder:
+class _Fetched:
+    """Models of the hub, each asked for once: encoders that take a part of the same one share it, and its failure."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.outcomes: dict[tuple[str, str], FoundEncoder | UserError] = {}
+
+    def encoder(self, name: str, source: PretrainedSource) -> FoundEncoder:
+        """The files of an encoder's source. Raises UserError where they cannot be fetched, or could not before."""
+        key = (source.id, source.revision)
+        if key not in self.outcomes:
+            self.console.print(f"encoder {name}: fetching {source.id} from the hub")
+            try:
+                self.outcomes[key] = fetch_encoder(source)
+            except UserError as error:
+                self.outcomes[key] = error
+        outcome = self.outcomes[key]
+        if isinstance(outcome, UserError):
+            raise outcome
+        return outcome
+
+
+def _prepare_encoder(console: Console, name: str, encoder: Encoder, where: Places, fetched: _Fetched) -> FoundEncoder:
     found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
     if found is None:
         assert not isinstance(encoder.source, BuiltSource)
-        console.print(f"encoder {name}: fetching {encoder.source.id} from the hub")
-        found = fetch_encoder(encoder.source)
+        found = fetched.encoder(name, encoder.source)
     if found.origin == "built":
         from benchmark.models import build_encoder
 

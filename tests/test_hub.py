@@ -179,7 +179,11 @@ def test_own_data_of_a_hub_that_cannot_be_reached_are_one_sentence(experiments: 
 def test_an_unknown_model_and_a_silent_hub_are_named(hub: Hub, experiments: Path, tmp_path: Path) -> None:
     encoders = yaml.safe_load((experiments / "encoders.yaml").read_text())
     encoders["encoders"]["tiny_base"]["source"]["id"] = "org/other"
+    encoders["encoders"]["tiny_part"] = encoders["encoders"]["tiny_base"] | {"layers": 1}
     (experiments / "encoders.yaml").write_text(yaml.safe_dump(encoders, sort_keys=False))
+    profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())
+    profiles["profiles"]["tiny"]["encoders"]["part"] = "tiny_part"
+    (experiments / "profiles.yaml").write_text(yaml.safe_dump(profiles, sort_keys=False))
     environment = {
         "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}",
         "HF_HOME": str(tmp_path / "hf"),
@@ -188,5 +192,6 @@ def test_an_unknown_model_and_a_silent_hub_are_named(hub: Hub, experiments: Path
     }
     call = run_module("prepare", "--profile", "tiny", "--experiments", experiments, env=environment)
     assert call.returncode == 2
-    assert "org/other (revision main) could not be fetched from the hub" in call.stderr
+    assert call.stderr.count("org/other (revision main) could not be fetched from the hub") == 1
+    assert call.stdout.count("fetching org/other") == 1  # both parts are of one model, which is asked for once
     assert "Traceback" not in call.stderr

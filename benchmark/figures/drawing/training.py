@@ -29,7 +29,7 @@ def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
     """A column a method: the loss terms, the training accuracy, the entropy; a line for each seed."""
     sheet = Sheet(words, body_height=4.75, legend_lines=1)
     columns = max(len(methods), 2)
-    grid = sheet.panels(3, columns, left=0.55, top=0.42, bottom=0.42, between=(0.2, 0.16), sharex=True, sharey="row")
+    grid = sheet.panels(3, columns, left=0.66, top=0.42, bottom=0.42, between=(0.2, 0.16), sharex=True, sharey="row")
     looks = _looks(methods)
     for column, method in enumerate(methods):
         terms, accuracy, entropy = (row[column] for row in grid)
