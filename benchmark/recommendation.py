@@ -131,6 +131,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
         _verdict(advised, lowest, baseline),
+        _learnt_nothing(builder, dataset, shared.grid.seeds, [baseline, advised]),
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
         _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised, *by_ece[:2]]),
         _without_optimum(advised),
@@ -257,6 +258,23 @@ def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods
     if len(parts) < 2:
         return ""
     return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
+
+
+def _learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
+    """A caution where a method is right on no more test rows than whoever always says their commonest label."""
+    parts = []
+    for method in dict.fromkeys(methods):
+        found = [builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds]
+        views = [(seed, one.view) for seed, one in zip(seeds, found, strict=True) if not isinstance(one, str)]
+        none = [
+            str(seed)
+            for seed, view in views
+            if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
+        ]
+        if none:
+            parts.append(f"{method.name} (seed {', '.join(none)})")
+    commonest = "no more often right than whoever always says the commonest label"
+    return f"Nothing was learnt by {' and '.join(parts)}: {commonest}; calibration then says little." if parts else ""
 
 
 def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:

@@ -219,6 +219,27 @@ def test_few_test_rows_are_a_caution(registry: Registry) -> None:
     assert "Only 60 test rows stand behind this." in found.sentences
 
 
+def test_a_model_that_has_learnt_nothing_is_a_caution(registry: Registry) -> None:
+    def results(accuracy: float) -> list[Result]:
+        return [
+            scored(registry, method, 0.1, ece, accuracy=accuracy, seed=seed)
+            for method, ece in (("bert", 0.4), ("ls", 0.3))
+            for seed in (0, 1)
+        ]
+
+    supports = [result.views[0].per_label.support for result in results(0.5)[:2]]
+    shares = [max(support) / sum(support) for support in supports]  # of the commonest label, which each seed draws
+    higher = shares.index(max(shares))
+    assert shares[0] != shares[1]
+    (found,) = advice(registry, results(max(shares)), (0, 1))
+    assert found.sentences[1] == (
+        f"Nothing was learnt by BERT (seed {higher}) and LS (seed {higher}): no more often right than whoever always "
+        "says the commonest label; calibration then says little."
+    )
+    (found,) = advice(registry, results(max(shares) + 0.01), (0, 1))
+    assert not any("Nothing was learnt" in sentence for sentence in found.sentences)
+
+
 def test_chance_is_a_mean_over_all_seeds_or_not_said(registry: Registry) -> None:
     results = [
         scored(registry, method, 0.80, ece, seed=seed, ece_if_calibrated=chance)
