@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from benchmark.declarations import Table
 from benchmark.page.details import NO_RESULT, Detail, detail
-from benchmark.render.text import TextCell, lines, notes
+from benchmark.render.text import TextCell, lines, notes, number, spread_text
 from benchmark.tables import Cell, Grid, GridColumn, GridRow, mark_best
 
 WIDE = 10  # more cells in a row than these, and a printed table lies on its side
@@ -114,12 +114,11 @@ def _cells(
     ours, papers, differences = (line.cells for line in lines(row, compare=True))
     views = []
     for position, (cell, metric) in enumerate(zip(row.cells, metrics, strict=True)):
-        value, _, spread = ours[position].text.partition(" ")
         difference = differences[position]
         views.append(
             CellView(
-                ours=replace(ours[position], text=value),
-                spread=spread,
+                ours=replace(ours[position], text=number(cell.mean, cell.decimals)),
+                spread=spread_text(cell),
                 paper=replace(papers[position], bold=paper.cells[position].best),
                 difference=difference,
                 sort_by={"ours": cell.mean, "paper": cell.paper, "difference": cell.from_paper},

@@ -49,12 +49,15 @@ def _mark(cell: Cell) -> str:
 
 def ours_text(cell: Cell) -> str:
     """Mean, from two seeds on the sample standard deviation, and n where seeds are missing."""
+    return " ".join(filter(None, [number(cell.mean, cell.decimals), spread_text(cell)]))
+
+
+def spread_text(cell: Cell) -> str:
+    """What stands behind the mean: nothing where there is none, or where it is that of the only seed."""
     if cell.mean is None:
-        return MISSING
-    text = number(cell.mean, cell.decimals)
-    if cell.deviation is not None:
-        text += f" {PLUS_MINUS} {cell.deviation:.{cell.decimals}f}"
-    return f"{text} (n={len(cell.values)})" if cell.partial else text
+        return ""
+    spread = "" if cell.deviation is None else f"{PLUS_MINUS} {cell.deviation:.{cell.decimals}f}"
+    return " ".join(filter(None, [spread, f"(n={len(cell.values)})" if cell.partial else ""]))
 
 
 def caption(grid: Grid) -> str:
