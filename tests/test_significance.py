@@ -187,10 +187,26 @@ def test_a_rounding_error_is_no_difference() -> None:
     assert paired_difference([0.1 + 0.2], [0.3], still, still).p_value == 1.0
 
 
-def test_rows_never_take_off_what_the_seeds_tell() -> None:
-    """Resampled gaps (0, 2), (2, 0): means over seeds 1 and 1, variance 0; interaction 4, so 0 - 4 / 2 is below 0."""
+def test_seeds_that_agree_by_luck_do_not_take_the_rows_noise_away() -> None:
+    """Resampled gaps (0, 2), (2, 0): means over seeds 1 and 1, variance 0; residuals of 1 each, sum of squares 4, one
+    degree: interaction 4, of a mean over two seeds 2. The seeds' own s^2 / S is 2 / 2 = 1, which is less.
+    """
     found = paired_difference([1, 3], [0, 0], [[0, 2], [2, 0]], np.zeros((2, 2)))
-    assert found.standard_error == pytest.approx(1)
+    assert found.standard_error == pytest.approx(2**0.5)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2**0.5, 1))
+
+
+@pytest.mark.parametrize("gaps", [[1.0, 1.0, 1.0], [0.9, 1.0, 1.1], [-3.0, 0.0, 6.0]])
+def test_no_standard_error_is_below_that_of_the_rows(gaps: list[float]) -> None:
+    """Three seeds that agree to the last digit said once that 0.10 was beyond noise, where rows alone made 0.23."""
+    generator = np.random.default_rng(3)
+    resampled = generator.normal(size=(1, 300)) / 2 + generator.normal(size=(3, 300)) / 3
+    found = paired_difference(gaps, np.zeros(3), resampled, np.zeros((3, 300)))
+    by_rows = resampled.mean(axis=0).std(ddof=1)
+    assert found.standard_error >= by_rows * (1 - 1e-12)
+    if gaps[0] == gaps[1]:
+        assert found.standard_error == pytest.approx(by_rows)
+        assert found.high - found.estimate == pytest.approx(1.96 * by_rows, rel=0.01)
 
 
 def test_one_resample_tells_nothing() -> None:
