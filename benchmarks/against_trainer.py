@@ -26,6 +26,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 VARIANTS = ("ours", "ours float32", "trainer", "trainer float32")
+_COLLATING = 4  # processes
 BERT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 
 
@@ -113,6 +114,7 @@ def _measure(arguments: argparse.Namespace) -> dict[str, float]:
 
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # for both, as training does: one kernel of attention, one dropout
     inputs = _inputs(arguments)
     engine, _, precision = arguments.variant.partition(" ")
     precision = precision or "auto"
@@ -227,6 +229,9 @@ def training_arguments(run: Any, folder: str, epochs: int, may_use_bfloat16: boo
         optim="adamw_torch_fused",
         bf16=may_use_bfloat16 and supports_bfloat16(device),
         use_cpu=device.type == "cpu",
+        # beside a GPU cores are free to collate, which takes several milliseconds a batch; on a CPU they compute
+        dataloader_num_workers=_COLLATING if device.type == "cuda" else 0,
+        dataloader_persistent_workers=device.type == "cuda",
         logging_strategy="no",
         logging_nan_inf_filter=False,  # which waits for the device in every step
         save_strategy="no",
