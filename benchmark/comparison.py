@@ -7,8 +7,9 @@ from rich.console import Console
 
 from benchmark.inputs import Places, find_table_inputs
 from benchmark.plan import Finished
-from benchmark.registry import Registry, select_tables
+from benchmark.registry import Inputs, Registry, select_tables
 from benchmark.reporting import write_all
+from benchmark.specs import RunSpec
 from benchmark.store import ResultFolder
 from benchmark.tables import GridBuilder, of_tables, seeds_at_hand
 
@@ -31,12 +32,19 @@ def report_comparison(
     results, unusable = folder.read_all()
     for problem in unusable:
         console.print(f"{problem.path}: not counted, because {problem.reason}; delete it, and the run is made again")
-    seeds = seeds_at_hand(of_tables(registry, profile_name, results))
-    if not seeds:
+    ours = of_tables(registry, profile_name, results)
+    if not seeds_at_hand(ours):
         console.print("\nno tables and no recommendation: no run has succeeded")
         return
     tables = select_tables(registry, profile_name, ["all", *asked])
     inputs = find_table_inputs(registry, profile_name, tables.values(), where).inputs
+    seeds = seeds_at_hand(result for result in ours if _is_about(result.run, inputs))
+    if not seeds:
+        console.print(
+            "\nno tables and no recommendation: the results at hand are of other data, or another encoder, than is "
+            "here; what was written of them before stays"
+        )
+        return
     builder = GridBuilder(registry, profile_name, Finished.of(results), inputs, seeds)
     target = tables_dir / profile_name
     texts, remarks = write_all(builder, tables, target)
@@ -46,3 +54,10 @@ def report_comparison(
     for remark in remarks:
         console.print(f"\n{remark}")
     console.print(f"\nTables, figures and the page (open {target / 'report.html'} in a browser): {target}")
+
+
+def _is_about(run: RunSpec, inputs: Inputs) -> bool:
+    """Whether a run saw the very content that is at hand."""
+    return run.data.fingerprint == inputs.datasets.get(
+        run.data.dataset
+    ) and run.encoder.fingerprint == inputs.encoders.get(run.encoder.encoder)

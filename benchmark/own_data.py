@@ -15,7 +15,7 @@ from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
 from benchmark.declarations import Encoder
 from benchmark.errors import UserError, nearest
 from benchmark.own_settings import estimated_tokens, fitting_settings
-from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry
+from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry, to_yaml
 from benchmark.whole_files import write_whole
 
 SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
@@ -92,7 +92,7 @@ def own_files(
     paths = [None if path is None else Path(path) for path in (validation, test)]
     if delimiter is not None:
         delimiter = delimiter.replace("\\t", "\t")
-        if len(delimiter) != 1 or Path(data).suffix.lower() not in (".csv", ".tsv"):
+        if len(delimiter) != 1 or delimiter in '"\r\n' or Path(data).suffix.lower() not in (".csv", ".tsv"):
             raise UserError("--delimiter is one character between the values of a .csv or .tsv file.")
     return OwnFiles(Path(data).stem, Path(data), paths[0], paths[1], text, label, delimiter)
 
@@ -117,14 +117,16 @@ def write_own_entries(
     _check_name(registry, name, path)
     if encoder not in registry.encoders:
         raise UserError(f'--encoder: there is no encoder "{encoder}"; known: {", ".join(registry.encoders)}.')
-    for method in methods:
+    for index, method in enumerate(methods):
+        if method in methods[:index]:
+            raise UserError(f'--methods: "{method}" is named twice; name it once.')
         if method not in registry.methods.methods:
             known = list(registry.methods.methods)
             raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
     chosen = (tuple(methods),) if methods else _METHODS
     entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
     _check_written(path, entries["datasets"][name]["source"])
-    text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    text = to_yaml(entries)
     before = path.read_bytes().decode() if path.is_file() else None  # its line ends stay as they are
     _write(path, f"{_WRITTEN} ({_hash(text)}).\n{text}")
     try:

@@ -25,6 +25,7 @@ from benchmark.tables import (
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _DECIDING = ("f1", "ece")
 _FEW_ROWS = 200
+_FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
 RULE = (
     "The rule: of the methods that lower ECE and do not lose F1, both against the first one and beyond noise, the one "
     "with the lowest ECE; where there is none, the first one. On few rows ECE favours the surer of two models that are "
@@ -131,6 +132,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     measures = [builder.registry.metrics[name] for name in others]
     sentences = [
         _verdict(advised, lowest, baseline),
+        _nearly_uniform(builder, dataset, shared.grid.seeds, advised),
         _learnt_nothing(builder, dataset, shared.grid.seeds, [baseline, advised]),
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
         _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised, *by_ece[:2]]),
@@ -258,6 +260,22 @@ def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods
     if len(parts) < 2:
         return ""
     return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
+
+
+def _nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], advised: _Candidate) -> str:
+    """A caution where the advised method's ECE is so far below what chance makes of a calibrated model's that its
+    probabilities are nearly the same for all labels, which the class-wise sum cannot see.
+    """
+    found = [builder.finder.scored(Subject(dataset, "base", advised.row.key), seed) for seed in seeds]
+    scores = [one.view.scores for one in found if not isinstance(one, str)]
+    below = [one for one in scores if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)]
+    if not below:
+        return ""
+    top = number(100 * fmean(one["top_label_ece"] for one in scores), 2)
+    return (
+        f"{advised.name}'s ECE is far below what chance alone makes of a calibrated model's: it is nearly as sure of "
+        f"every label, which this ECE cannot see. Its top-label ECE is {top}; go by that, or by NLL."
+    )
 
 
 def _learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:

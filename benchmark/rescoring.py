@@ -11,7 +11,7 @@ from benchmark import own_code
 from benchmark.errors import UserError
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import scoring_processes
-from benchmark.scoring import score_all
+from benchmark.scoring import score_and_save
 from benchmark.store import HELD, SCORING_PATIENCE, Outline, Result, ResultFolder, claim
 
 
@@ -74,8 +74,5 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
             f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
             "folder logits/ beside it, and the run is trained again"
         ]
-    assert result.data is not None, "a successful result has data"
-    new, failures = score_all(missing, logits, result.data)
-    if new:
-        folder.save(result.with_views(new))
-    return bool(new), failures
+    _, failures = score_and_save(folder, result, missing, logits)
+    return len(failures) < len(missing), failures

@@ -87,6 +87,7 @@ def _command(arguments: argparse.Namespace) -> int:
     registry = read_registry(arguments.experiments)
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
     if arguments.list:
+        _check_alone(arguments)
         console.print(_listing(registry, profile_name, arguments.results_dir))
         return DONE
     asked = _ask(arguments, registry, profile_name)
@@ -179,6 +180,15 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
         finished=finished,
         plan=plan(registry, profile_name, tables, wanted, found.inputs, finished, arguments.redo),
     )
+
+
+def _check_alone(arguments: argparse.Namespace) -> None:
+    """UserError for options beside --list that choose what is to be made."""
+    given = ("search", "seeds", "datasets", "methods", "dry_run", "redo", "jobs_per_device", "track")
+    others = [f"--{name.replace('_', '-')}" for name in given if getattr(arguments, name)]
+    others += ["--table"] if arguments.table != ["all"] else []
+    if others:
+        raise UserError(f"--list says all that there is in a profile; leave out {', '.join(others)}.")
 
 
 def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:

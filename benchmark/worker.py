@@ -21,7 +21,7 @@ from benchmark import own_code
 from benchmark.environment import code_state, cpu_name, describe_environment
 from benchmark.errors import UserError, first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
-from benchmark.scoring import score_all
+from benchmark.scoring import score_and_save
 from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
     SCHEMA_VERSION,
@@ -98,9 +98,7 @@ class Worker:
         else:
             result, logits = self._train(job)
             result = self.folder.save(result, logits)
-        assert result.data is not None, "a successful result has data"
-        views, failures = score_all(result.unscored(job.views), logits, result.data)
-        return self.folder.save(result.with_views(views)), failures
+        return score_and_save(self.folder, result, result.unscored(job.views), logits)
 
     def _train(self, job: Job) -> tuple[Result, Logits]:
         """The result, nothing of it scored, and its logits."""

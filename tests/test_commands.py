@@ -303,6 +303,11 @@ WRONG = [
     (["run", "--seeds", "a"], '--seeds: "a" is no seed'),
     (["run", "--seeds", "3-1"], '--seeds: "3-1" is no seed'),
     (["run", "--data-dir", "not/there"], "--data-dir: not/there is not a folder."),
+    (
+        ["run", "--list", "--redo", "--seeds", "0"],
+        "--list says all that there is in a profile; leave out --seeds, --redo.",
+    ),
+    (["run", "--list", "--table", "noise"], "leave out --table."),
     (["prepare", "--encoder-dir", "not/there"], "--encoder-dir: not/there is not a folder."),
     (["run", "--jobs-per-device", "0"], "0 is not a whole number from 1 to 9999"),
 ]

@@ -58,6 +58,10 @@ def of_each(logits, labels):
     return logits.sum(dim=1)
 
 
+def counted(logits, labels):
+    return (logits.argmax(dim=1) == labels).float().mean()
+
+
 def wrong(logits, labels, factor):
     raise ValueError("cannot be")
 
@@ -219,6 +223,7 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
     [
         ("nothing", {"scale": 1.0}, "parts:nothing must give a scalar tensor, not NoneType"),
         ("of_each", {}, r"parts:of_each must give a scalar tensor, not a tensor of shape \(2,\)"),
+        ("counted", {}, "parts:counted gives a value that does not hang on the logits"),
         ("wrong", {"factor": 1.0}, "parts:wrong failed: ValueError: cannot be"),
         ("gap", {"facter": 1.0}, "parts:gap failed: TypeError: .*facter"),
     ],

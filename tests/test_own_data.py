@@ -15,14 +15,19 @@ import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from benchmark.comparison import report_comparison
 from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
+from benchmark.inputs import places
 from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
 from benchmark.pseudo_words import pseudo_words
-from benchmark.registry import load_registry, select_tables
+from benchmark.registry import Registry, Subject, load_registry, select_tables
+from benchmark.store import ResultFolder
 from tests.conftest import EXPERIMENTS, run_module
+from tests.results import made_result
 
 REGISTRY = load_registry(EXPERIMENTS)
 SMALL = "multilingual_e5_small_3_layers"
@@ -252,6 +257,16 @@ def test_odd_file_names_are_no_hindrance(experiments: Path, tmp_path: Path) -> N
     assert write_own_entries(experiments, given, None, SMALL)[0] == "data_9"
 
 
+@pytest.mark.parametrize("title", ["2e5", "1_0.5E-3", "1e5x", "2026-11-29", "yes", "null", "0x1f", "1.5", "a: b"])
+def test_a_file_or_a_column_that_looks_like_something_else_stays_what_it_is(
+    experiments: Path, tmp_path: Path, title: str
+) -> None:
+    given = files(write_csv(tmp_path / f"{title}.csv", rows(60), f"{title},intent"), text=title)
+    name, path, *_ = write_own_entries(experiments, given, None, SMALL)
+    dataset = load_registry(experiments).datasets[name]
+    assert (dataset.label, dataset.source.text) == (title, title), path.read_text(encoding="utf-8")
+
+
 def test_a_data_set_of_the_hub_is_fetched_once_and_taken_by_its_splits(
     experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +363,8 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
     ):
         with pytest.raises(UserError, match=sentence):
             write_own_entries(experiments, files(path), name, SMALL)
+    with pytest.raises(UserError, match='methods: "ts" is named twice'):
+        write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts", "ts"])
     for content, sentence in (
         ([("a", "only")] * 40, 'has only the label "only"'),
         (rows(4)[2:], "too few to hold out"),
@@ -437,11 +454,30 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert f"{damaged}: not counted, because " in fourth.stdout
 
 
+def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results of data that has been changed since: the tables written before stay, and it is said why."""
+    folder = ResultFolder(tmp_path, "tiny")
+    results = [made_result(registry, Subject("tnews", "base", method)) for method in ("bert", "ls")]
+    for result in results:
+        folder.save(result)
+    table = tmp_path / "tables" / "tiny" / "main.md"
+    table.parent.mkdir(parents=True)
+    table.write_text("made before", encoding="utf-8")
+    where = places(None, None, tmp_path / "cache")
+    report_comparison(Console(soft_wrap=True), registry, "tiny", ["main"], folder, where, tmp_path / "tables")
+    assert "the results at hand are of other data, or another encoder, than is here" in capsys.readouterr().out
+    assert [file.name for file in table.parent.iterdir()] == ["main.md"]
+    assert table.read_text(encoding="utf-8") == "made before"
+
+
 def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
     path = write_csv(tmp_path / "desk.csv", rows(60))
     for options, sentence in (
         (("--data", path, "--delimiter", ";;"), "--delimiter is one character"),
         (("--data", path, "--delimiter", ""), "--delimiter is one character"),
+        (("--data", path, "--delimiter", '"'), "--delimiter is one character"),
         (("--data", ""), "--data: nothing was given"),
         (("--data", "owner/name", "--test-data", ""), "--test-data: nothing was given"),
         (("--data", path, "--text-column", "intent", "--label-column", "intent"), "cannot both be the column"),

@@ -421,7 +421,18 @@ def test_seeds_at_hand_are_sorted_and_single(registry: Registry) -> None:
 
 # --- names as themselves ---------------------------------------------------------------------------------------------
 
-NAMES = ["my_data&co", "50%", "reverted_card_payment?", r"a{b}~^\#$", "<b>x</b>", "a|b", "*x*", "`y`", "&lt;"]
+NAMES = [
+    "my_data&co",
+    "50%",
+    "reverted_card_payment?",
+    r"a{b}~^\#$",
+    "<b>x</b>",
+    "a|b",
+    "*x*",
+    "`y`",
+    "&lt;",
+    "[5mm] x",
+]
 
 
 def named_grid(names: list[str]) -> Grid:
@@ -468,6 +479,30 @@ def test_every_table_compiles(registry: Registry, results: list[Result], tmp_pat
     call = subprocess.run([ENGINE, *options, "tables.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert call.returncode == 0, call.stdout[-2000:]
     assert (tmp_path / "tables.pdf").stat().st_size > 10_000
+
+
+XELATEX = shutil.which("xelatex")
+
+
+@pytest.mark.skipif(XELATEX is None, reason="needs XeLaTeX, e.g. Debian's texlive-xetex")
+@pytest.mark.parametrize("names", [["ő ł é", "b", "c"], ["Привет", "αβ", "ő ł"]])
+def test_no_letter_is_missing_from_what_xelatex_makes(names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "tables.tex").write_text(to_document([to_latex(named_grid(names))]), encoding="utf-8")
+    options = ["-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
+    call = subprocess.run([XELATEX, *options, "tables.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert call.returncode == 0, call.stdout[-2000:]
+    assert "Missing character" not in (tmp_path / "tables.log").read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_font_is_asked_for_where_letters_are_not_latin_and_not_else() -> None:
+    assert "setmainfont" not in to_document([to_latex(named_grid(["ő ł é ±", "b", "c"]))])
+    assert r"\setmainfont{Noto Serif CJK SC}" in to_document([to_latex(named_grid(["新闻", "b", "c"]))])
+
+
+def test_a_label_is_no_option_of_the_line_before_it() -> None:
+    lines = to_latex(named_grid(["[5mm] x", "*x*", "c"])).splitlines()
+    assert not [line for line in lines if line.startswith(("[", "*"))]
+    assert sum(line.startswith(("{}[5mm] x &", "{}*x* &")) for line in lines) == 2
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.rescoring import score_again
 from benchmark.scoring import score
-from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
@@ -96,6 +96,26 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     assert [planned.action for planned in plan] == ["score"]
     assert score_again(folder, plan, finished, tmp_path) == (1, [])
     assert not folder.read(real.run).unscored(plan[0].views)
+
+
+def test_a_calibrator_of_ones_own_that_ends_the_process_costs_no_other_view(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, folder = made_result(registry, Subject("tnews", "base", "bert")), ResultFolder(tmp_path, "tiny")
+    plain, scaled = (view.view for view in result.views)
+    own = plain.model_copy(update={"calibrator": OwnCalibrator(kind="own", function="parts:ends", settings={})})
+
+    def score_or_end(view: ViewSpec, *rest: Any) -> ViewRecord:
+        if view is own:
+            raise SystemExit(9)  # as a process ends that is killed for its memory
+        return score(view, *rest)
+
+    monkeypatch.setattr(scoring, "score", score_or_end)
+    logits = made_logits(0, len(result.data.label_names))
+    stored = folder.save(result.model_copy(update={"views": []}), logits)
+    with pytest.raises(SystemExit):
+        scoring.score_and_save(folder, stored, [own, plain, scaled], logits)
+    assert [view.view for view in folder.read(result.run).views] == [plain, scaled]
 
 
 def test_where_no_room_is_left_nothing_is_trained(
@@ -201,7 +221,7 @@ def test_where_scoring_ends_the_process_nothing_is_trained_again(
     monkeypatch.setattr(Worker, "_train", train)
     worker = Worker(worker_setup(tmp_path), io.StringIO())
     with monkeypatch.context() as patched:
-        patched.setattr("benchmark.worker.score_all", killed)
+        patched.setattr("benchmark.worker.score_and_save", killed)
         with pytest.raises(SystemExit):
             worker.handle(job)
     assert worker.folder.read(real.run).views == []

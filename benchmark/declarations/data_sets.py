@@ -17,7 +17,7 @@ class FileSource(Declared):
     kind: Literal["files"]
     folder: Folder
     format: Literal["csv", "json_lines", "parquet"]
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    delimiter: Annotated[str, Field(min_length=1, max_length=1, pattern=r'^[^"\r\n]')] = ","
     train: Items[Below] = Field(min_length=1)  # file names or glob patterns
     validation: Items[Below] = Field(default=())
     test: Items[Below] = Field(default=())

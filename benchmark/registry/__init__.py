@@ -27,6 +27,7 @@ from benchmark.registry.resolution import (
     resolve_view,
     validation_view,
 )
+from benchmark.registry.yaml_files import to_yaml
 
 __all__ = [
     "EXPERIMENTS",
@@ -55,5 +56,6 @@ __all__ = [
     "row_key",
     "select_tables",
     "table_subjects",
+    "to_yaml",
     "validation_view",
 ]

@@ -101,7 +101,23 @@ def _check_tables(registry: Registry, check: References) -> None:
                 at = ("tables", name, "rows", group, index)
                 check.named("tables", (*at, "method"), row.method, registry.methods.methods, "method")
                 check.named("tables", (*at, "encoder"), row.encoder, roles, "encoder role in any profile")
+        _check_rows(registry, check, name, table)
         _check_columns(registry, check, name, table)
+
+
+def _check_rows(registry: Registry, check: References, name: str, table: Table) -> None:
+    """No row stands twice in a table, nor two under one name."""
+    seen: dict[tuple[str, str], str] = {}
+    for group, rows in enumerate(table.rows):
+        for index, row in enumerate(rows):
+            method = registry.methods.methods.get(row.method)
+            label = row.label or (method.label if method else row.method)
+            other = seen.setdefault((row.encoder, label), row.method)
+            at = ("tables", name, "rows", group, index)
+            if other != row.method:
+                check.note("tables", at, f'"{label}" is what the row of {other} is called, too; give one another label')
+            elif (row.encoder, row.method) in [(one.encoder, one.method) for one in rows[:index]]:
+                check.note("tables", at, f"{row.method} is a row of this group already; name it once")
 
 
 def _check_columns(registry: Registry, check: References, name: str, table: Table) -> None:

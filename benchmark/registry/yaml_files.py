@@ -50,6 +50,23 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
         ) from None
 
 
+def to_yaml(values: dict[str, Any]) -> str:
+    """Plain values as YAML that ``read_yaml`` reads as the very same: a text that looks like a number has quotes."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's own, but for texts that ``read_yaml`` would not take without quotes."""
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = "'" if _NUMBER_READ_AS_TEXT.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> Any:
     line = node.start_mark.line + 1
     lines.setdefault(at, line)

@@ -30,7 +30,7 @@ def claims_to_markdown(judgements: Sequence[Judgement], note: str) -> str:
 
 def claims_to_latex(judgements: Sequence[Judgement], note: str) -> str:
     """A ``table*`` that needs the package booktabs."""
-    lines = [" & ".join(latex.escape(cell) for cell in row) + r" \\" for row in _rows(tested_first(judgements))]
+    lines = [latex.table_row([latex.escape(cell) for cell in row]) for row in _rows(tested_first(judgements))]
     head = " & ".join(_HEAD) + r" \\"
     return "\n".join(
         [

@@ -25,16 +25,25 @@ _ESCAPES = {
     NOT_TESTED: r"$^{\ddagger}$",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
+    "\r": " ",
 }
 
 DOCUMENT_HEAD = r"""\documentclass[10pt,landscape]{article}
+\usepackage{iftex}
+\ifPDFTeX
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
+\else
+\usepackage{fontspec}
+\fi
 \usepackage[margin=15mm]{geometry}
 \usepackage{booktabs,graphicx,multirow}
 \begin{document}
 """
 DOCUMENT_END = "\\end{document}\n"
+# For letters that the engines' own font lacks: the first of these that the machine has, in engines that know its fonts.
+_FONTS = ("Noto Serif CJK SC", "Noto Sans CJK SC", "DejaVu Serif", "FreeSerif")
+_LAST_LATIN = "\u024f"
 
 
 def to_latex(grid: Grid, compare: bool = False) -> str:
@@ -56,14 +65,34 @@ def to_latex(grid: Grid, compare: bool = False) -> str:
         for row in group:
             for line in lines(row, compare):
                 first = [escape(line.label)] + ([line.what or ""] if compare else [])
-                parts.append(" & ".join(first + [_cell(cell) for cell in line.cells]) + r" \\")
+                parts.append(table_row(first + [_cell(cell) for cell in line.cells]))
     parts += [r"\bottomrule", r"\end{tabular}}", r"\end{table*}"]
     return "\n".join(parts) + "\n"
 
 
 def to_document(tables: list[str]) -> str:
-    """A whole document of tables, a page each, ready for a TeX engine."""
-    return DOCUMENT_HEAD + "\\clearpage\n".join(tables) + DOCUMENT_END
+    """A whole document of tables, a page each, ready for a TeX engine: any where all letters are Latin, else XeLaTeX or
+    LuaLaTeX.
+    """
+    content = "\\clearpage\n".join(tables)
+    beyond = any(character > _LAST_LATIN and character.isalpha() for character in content)
+    head = DOCUMENT_HEAD.replace("{fontspec}\n", f"{{fontspec}}\n{_font()}") if beyond else DOCUMENT_HEAD
+    return head + content + DOCUMENT_END
+
+
+def _font() -> str:
+    choice = ""
+    for name in reversed(_FONTS):
+        choice = rf"\IfFontExistsTF{{{name}}}{{\setmainfont{{{name}}}}}{{{choice}}}"
+    return f"{choice}\n"
+
+
+def table_row(cells: list[str]) -> str:
+    """A line of a table, its cells already escaped; one that begins as an option of the line before it is kept from
+    being taken for that.
+    """
+    start = "{}" if cells[0].startswith(("[", "*")) else ""
+    return start + " & ".join(cells) + r" \\"
 
 
 def escape(text: str) -> str:

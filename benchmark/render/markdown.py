@@ -28,7 +28,7 @@ def to_markdown(grid: Grid, compare: bool = False) -> str:
 def escape(text: str) -> str:
     """Text as itself in Markdown: neither markup nor HTML nor a cell border."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", text).replace("\n", " ")
+    return _SPECIAL.sub(r"\\\1", text).replace("\n", " ").replace("\r", " ")
 
 
 def _cell(cell: TextCell) -> str:

@@ -220,4 +220,9 @@ def _own_term(spec: OwnTerm, function: Callable[..., Any], logits: Tensor, label
     if not isinstance(value, Tensor) or value.ndim:
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UserError(f"{spec.function} must give a scalar tensor, not {found}.")
+    if logits.requires_grad and not value.requires_grad:
+        raise UserError(
+            f"{spec.function} gives a value that does not hang on the logits (a tensor made anew, detached, counted), "
+            "so nothing can be trained by it; compute it from them."
+        )
     return value
