@@ -94,8 +94,8 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
             last = reader.line_num
             if header[0].startswith("sep="):
                 raise UserError(
-                    f"{path}:{last}: this line is a spreadsheet's note of its delimiter; take it out and name that by "
-                    "the delimiter."
+                    f"{path}:{last}: this line is a spreadsheet's note of its delimiter; take it out, and name that "
+                    "delimiter instead."
                 )
             for column in columns:
                 if column not in header:
