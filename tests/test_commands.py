@@ -609,6 +609,20 @@ def test_a_run_that_must_be_trained_for_another_view_is_trained(
     assert bins == {10, 20}
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_worker_understands_paths_that_the_terminal_cannot_show(
+    experiments: Path, cache_dir: Path, tmp_path: Path, encoding: str
+) -> None:
+    results = tmp_path / "Ergebnisse für 意图"
+    options = ["--experiments", experiments, "--profile", "tiny", "--results-dir", results]
+    call = run_module(
+        "run", *options, "--table", "main", "--datasets", "banking77", "--methods", "bert", "--jobs-per-device", "1",
+        env={"BENCHMARK_CACHE_DIR": str(cache_dir), "PYTHONIOENCODING": encoding},
+    )  # fmt: skip
+    assert call.returncode == 0, call.stdout + call.stderr
+    assert len(list((results / "tiny").glob("*.json"))) == 1
+
+
 def test_finished_runs_need_no_inputs(finished: Path, experiments: Path, cache_dir: Path) -> None:
     for file in (finished / "results" / "tiny").glob("tiny_banking77.clean.tiny_base.linear.cross_entropy.*"):
         file.unlink()
