@@ -125,7 +125,7 @@ def write_own_entries(
             raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
     chosen = (tuple(methods),) if methods else _METHODS
     entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
-    _check_written(path, entries["datasets"][name]["source"])
+    there = _entries_before(path, entries["datasets"][name]["source"])
     text = to_yaml(entries)
     before = path.read_bytes().decode() if path.is_file() else None  # its line ends stay as they are
     _write(path, f"{_WRITTEN} ({_hash(text)}).\n{text}")
@@ -140,20 +140,18 @@ def write_own_entries(
         else:
             _write(path, before)
         raise
-    return Written(name, path, corpus, _no_more(before, entries, name))
+    return Written(name, path, corpus, [] if there is None else _no_more(there, entries, name))
 
 
-def _no_more(before: str | None, entries: dict[str, Any], name: str) -> list[str]:
+def _no_more(there: dict[str, Any], entries: dict[str, Any], name: str) -> list[str]:
     """What the entries of before compare and the new ones do not: methods, an encoder."""
-    if before is None:
-        return []
 
     def compared(content: dict[str, Any]) -> list[str]:
         methods = [row["method"] for group in content["tables"][name]["rows"] for row in group]
         return [*methods, *content["profiles"][name]["encoders"].values()]
 
     now = compared(entries)
-    return [one for one in compared(yaml.safe_load(before)) if one not in now]
+    return [one for one in compared(there) if one not in now]
 
 
 def _write(path: Path, text: str) -> None:
@@ -169,17 +167,20 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
-def _check_written(path: Path, source: dict[str, Any]) -> None:
-    """UserError where the file that is there was changed by the user, or is about other data."""
+def _entries_before(path: Path, source: dict[str, Any]) -> dict[str, Any] | None:
+    """The entries that are there from before, if any. UserError where the user has changed them, or they are about
+    other data.
+    """
     if not path.is_file():
-        return
+        return None
     first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if first != f"{_WRITTEN} ({_hash(rest)}).":
         raise UserError(
             f"{path} is there already and is not as this command wrote it: run it by --profile {path.stem}, choose "
             "another --name, or delete it."
         )
-    there = yaml.safe_load(rest)["datasets"][path.stem]["source"]
+    entries: dict[str, Any] = yaml.safe_load(rest)
+    there = entries["datasets"][path.stem]["source"]
     other = [key for key in there.keys() | source.keys() if there.get(key) != source.get(key)]
     if {"folder", "train"} & set(other):
         file = Path(there["folder"]) / there["train"][0]
@@ -190,6 +191,7 @@ def _check_written(path: Path, source: dict[str, Any]) -> None:
             f'The name "{path.stem}" stands for the same file with another {options} already; '
             f"choose another by --name, or delete {path}."
         )
+    return entries
 
 
 def own_entries(

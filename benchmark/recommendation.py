@@ -12,6 +12,7 @@ from benchmark.tables import (
     Cell,
     GridBuilder,
     GridRow,
+    Scored,
     SharedGrid,
     difference,
     left_out,
@@ -139,7 +140,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         _without_optimum(advised),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
-        _few_rows(builder, dataset, baseline.row.key),
+        _few_rows(builder, dataset, baseline),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
         trained_in(shared.grid.precisions),
@@ -246,14 +247,20 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
     return " ".join(filter(None, parts))
 
 
+def _scored(builder: GridBuilder, dataset: str, method: _Candidate, seeds: Iterable[int]) -> dict[int, Scored]:
+    """What there is of a method, by seed."""
+    found = {seed: builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds}
+    return {seed: one for seed, one in found.items() if not isinstance(one, str)}
+
+
 def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
     """The ECE that a perfectly calibrated model would have on so few rows, as sure as each of these methods, where that
     is known of two at least.
     """
     parts = []
     for method in dict.fromkeys(methods):
-        found = [builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds]
-        chance = [one.view.scores.get("ece_if_calibrated") for one in found if not isinstance(one, str)]
+        found = _scored(builder, dataset, method, seeds)
+        chance = [one.view.scores.get("ece_if_calibrated") for one in found.values()]
         known = [value for value in chance if value is not None]
         if known and len(known) == len(seeds):
             parts.append(f"{number(100 * fmean(known), method.ece.decimals)} as sure as {method.name}")
@@ -266,8 +273,7 @@ def _nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], ad
     """A caution where the advised method's ECE is so far below what chance makes of a calibrated model's that its
     probabilities are nearly the same for all labels, which the class-wise sum cannot see.
     """
-    found = [builder.finder.scored(Subject(dataset, "base", advised.row.key), seed) for seed in seeds]
-    scores = [one.view.scores for one in found if not isinstance(one, str)]
+    scores = [one.view.scores for one in _scored(builder, dataset, advised, seeds).values()]
     below = [one for one in scores if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)]
     if not below:
         return ""
@@ -282,11 +288,10 @@ def _learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], me
     """A caution where a method is right on no more test rows than whoever always says their commonest label."""
     parts = []
     for method in dict.fromkeys(methods):
-        found = [builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds]
-        views = [(seed, one.view) for seed, one in zip(seeds, found, strict=True) if not isinstance(one, str)]
+        views = {seed: one.view for seed, one in _scored(builder, dataset, method, seeds).items()}
         none = [
             str(seed)
-            for seed, view in views
+            for seed, view in views.items()
             if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
         ]
         if none:
@@ -295,8 +300,8 @@ def _learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], me
     return f"Nothing was learnt by {' and '.join(parts)}: {commonest}; calibration then says little." if parts else ""
 
 
-def _few_rows(builder: GridBuilder, dataset: str, method: str) -> str:
+def _few_rows(builder: GridBuilder, dataset: str, method: _Candidate) -> str:
     """A caution where so few test rows stand behind it all that one of them moves the numbers."""
-    found = [builder.finder.scored(Subject(dataset, "base", method), seed) for seed in builder.seeds]
-    rows = min((one.data.rows["test"] for one in found if not isinstance(one, str)), default=_FEW_ROWS)
+    found = _scored(builder, dataset, method, builder.seeds).values()
+    rows = min((one.data.rows["test"] for one in found), default=_FEW_ROWS)
     return f"Only {rows} test rows stand behind this." if rows < _FEW_ROWS else ""

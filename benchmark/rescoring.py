@@ -11,8 +11,8 @@ from benchmark import own_code
 from benchmark.errors import UserError
 from benchmark.plan import Finished, PlannedRun
 from benchmark.schedule import scoring_processes
-from benchmark.scoring import score_and_save
 from benchmark.store import HELD, SCORING_PATIENCE, Outline, Result, ResultFolder, claim
+from benchmark.stored_scores import score_and_save
 
 
 def score_again(

@@ -10,7 +10,7 @@ from benchmark import metrics
 from benchmark.calibrators import fit
 from benchmark.errors import UserError, first_line
 from benchmark.resampling import resampled_scores
-from benchmark.specs import DeepEnsemble, McDropout, OwnFunction, ViewSpec, identity
+from benchmark.specs import DeepEnsemble, McDropout, ViewSpec, identity
 from benchmark.store import (
     RELIABILITY_BINS,
     DataRecord,
@@ -19,8 +19,6 @@ from benchmark.store import (
     Reliability,
     ResampledLabel,
     ResampledScores,
-    Result,
-    ResultFolder,
     ViewRecord,
     finite_or_none,
 )
@@ -96,26 +94,6 @@ def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tu
                 f"the {view.split} rows, {by}, could not be scored: {type(error).__name__}: {first_line(error)}"
             )
     return records, failures
-
-
-def score_and_save(
-    folder: ResultFolder, result: Result, views: Iterable[ViewSpec], logits: Logits
-) -> tuple[Result, list[str]]:
-    """Score views of a successful result and store it with them; returns it, and a sentence for each view that could
-    not be scored. Calibrators of the user's own come last, after the others are stored: one that ends the process costs
-    no other view.
-    """
-    data, failures = result.data, []
-    assert data is not None, "a successful result has data"
-    parts: tuple[list[ViewSpec], list[ViewSpec]] = ([], [])
-    for view in views:
-        parts[isinstance(view.calibrator, OwnFunction)].append(view)
-    for part in parts:
-        records, failed = score_all(part, logits, data)
-        failures += failed
-        if records:
-            result = folder.save(result.with_views(records))
-    return result, failures
 
 
 def _split(view: ViewSpec, logits: Logits) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -21,7 +21,6 @@ from benchmark import own_code
 from benchmark.environment import code_state, cpu_name, describe_environment
 from benchmark.errors import UserError, first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
-from benchmark.scoring import score_and_save
 from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
     SCHEMA_VERSION,
@@ -35,6 +34,7 @@ from benchmark.store import (
     claim,
     packed_size,
 )
+from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import Trained, TrainingData, train
 from benchmark.training.objective import Diverged, Epoch
 from benchmark.workbench import Workbench, encoder_record

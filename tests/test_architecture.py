@@ -38,6 +38,7 @@ FLOORS = {
     "plan": 4,
     "scoring": 4,
     "training": 4,
+    "stored_scores": 5,
     "tables": 5,
     "workbench": 5,
     "backends": 8,

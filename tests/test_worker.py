@@ -24,6 +24,7 @@ from benchmark.rescoring import score_again
 from benchmark.scoring import score
 from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder, ViewRecord, packed_size
+from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import Workbench
 from benchmark.worker import Worker, _in_words
@@ -114,7 +115,7 @@ def test_a_calibrator_of_ones_own_that_ends_the_process_costs_no_other_view(
     logits = made_logits(0, len(result.data.label_names))
     stored = folder.save(result.model_copy(update={"views": []}), logits)
     with pytest.raises(SystemExit):
-        scoring.score_and_save(folder, stored, [own, plain, scaled], logits)
+        score_and_save(folder, stored, [own, plain, scaled], logits)
     assert [view.view for view in folder.read(result.run).views] == [plain, scaled]
 
 

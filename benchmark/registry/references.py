@@ -96,24 +96,23 @@ def _check_tables(registry: Registry, check: References) -> None:
             check.note(
                 "tables", ("tables", name), f"{name} is the name of another file beside the tables; choose another"
             )
-        for group, rows in enumerate(table.rows):
-            for index, row in enumerate(rows):
-                at = ("tables", name, "rows", group, index)
-                check.named("tables", (*at, "method"), row.method, registry.methods.methods, "method")
-                check.named("tables", (*at, "encoder"), row.encoder, roles, "encoder role in any profile")
-        _check_rows(registry, check, name, table)
+        _check_rows(registry, check, name, table, roles)
         _check_columns(registry, check, name, table)
 
 
-def _check_rows(registry: Registry, check: References, name: str, table: Table) -> None:
-    """No row stands twice in a table, nor two under one name."""
+def _check_rows(registry: Registry, check: References, name: str, table: Table, roles: set[str]) -> None:
+    """Of known methods and encoders; none stands twice in its group, nor two of the table under one name."""
+    methods = registry.methods.methods
     seen: dict[tuple[str, str], str] = {}
     for group, rows in enumerate(table.rows):
         for index, row in enumerate(rows):
-            method = registry.methods.methods.get(row.method)
-            label = row.label or (method.label if method else row.method)
-            other = seen.setdefault((row.encoder, label), row.method)
             at = ("tables", name, "rows", group, index)
+            known = check.named("tables", (*at, "method"), row.method, methods, "method")
+            check.named("tables", (*at, "encoder"), row.encoder, roles, "encoder role in any profile")
+            if not known:
+                continue
+            label = row.label or methods[row.method].label
+            other = seen.setdefault((row.encoder, label), row.method)
             if other != row.method:
                 check.note("tables", at, f'"{label}" is what the row of {other} is called, too; give one another label')
             elif (row.encoder, row.method) in [(one.encoder, one.method) for one in rows[:index]]:

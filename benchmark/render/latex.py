@@ -28,19 +28,20 @@ _ESCAPES = {
     "\r": " ",
 }
 
-DOCUMENT_HEAD = r"""\documentclass[10pt,landscape]{article}
+_ENGINES = r"""\documentclass[10pt,landscape]{article}
 \usepackage{iftex}
 \ifPDFTeX
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \else
 \usepackage{fontspec}
-\fi
+"""
+_PACKAGES = r"""\fi
 \usepackage[margin=15mm]{geometry}
 \usepackage{booktabs,graphicx,multirow}
 \begin{document}
 """
-DOCUMENT_END = "\\end{document}\n"
+_END = "\\end{document}\n"
 # For letters that the engines' own font lacks: the first of these that the machine has, in engines that know its fonts.
 _FONTS = ("Noto Serif CJK SC", "Noto Sans CJK SC", "DejaVu Serif", "FreeSerif")
 _LAST_LATIN = "\u024f"
@@ -76,8 +77,7 @@ def to_document(tables: list[str]) -> str:
     """
     content = "\\clearpage\n".join(tables)
     beyond = any(character > _LAST_LATIN and character.isalpha() for character in content)
-    head = DOCUMENT_HEAD.replace("{fontspec}\n", f"{{fontspec}}\n{_font()}") if beyond else DOCUMENT_HEAD
-    return head + content + DOCUMENT_END
+    return _ENGINES + (_font() if beyond else "") + _PACKAGES + content + _END
 
 
 def _font() -> str:
