@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from benchmark.specs import RunSpec
-from benchmark.store.result import Failure, LogitsRecord, NotNegative
+from benchmark.store.numbers import NotNegative
+from benchmark.store.result import Failure, LogitsRecord
 from benchmark.store.views import ResultLike
 
 

@@ -11,21 +11,17 @@ from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RunSpec, ViewSpec, identity
 from benchmark.splits import SPLITS, SplitName
-from benchmark.store.numbers import Draws, Numbers
+from benchmark.store.numbers import Draws, NotNegative, Number, Numbers, Whole, require_scores
 from benchmark.store.views import ResultLike
 
 SCHEMA_VERSION: Literal[4] = 4
 RELIABILITY_BINS = 60
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Whole = Annotated[int, Field(ge=0)]
-
 
 class Record(BaseModel):
     """A part of a result: strict, frozen, no unknown key."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, val_json_bytes="base64")
 
 
 class CorruptionRecord(Record):
@@ -140,9 +136,12 @@ class ResampledScores(Record):
 
     @model_validator(mode="after")
     def _all_on_the_same(self) -> "ResampledScores":
-        lengths = {len(self.f1), len(self.ece)}
-        if len(lengths.union(*((len(rare.f1), len(rare.ece)) for rare in self.rare_labels))) > 1:
+        lists = [self.f1, self.ece]
+        for rare in self.rare_labels:
+            lists += (rare.f1, rare.ece)
+        if len(set(map(len, lists))) > 1:
             raise ValueError("not all scores are on the same resamples")
+        require_scores(*lists)
         return self
 
     @property
