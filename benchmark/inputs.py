@@ -1,12 +1,13 @@
 """Which of the declared data sets and encoders are on this machine, and what exactly they hold. Without torch."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark.data import is_here, load_corpus, missing_sentence
-from benchmark.declarations import Table
+from benchmark.declarations import FileSource, Table
 from benchmark.encoders import FileHashes, encoder_fingerprint, find_encoder, missing_encoder_sentence
 from benchmark.errors import UserError
 from benchmark.registry import Inputs, Registry, encoder_name, table_subjects
@@ -101,6 +102,21 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
             found_encoders[name] = encoder_fingerprint(found, encoder, hashes)
     hashes.save()
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
+
+
+def changed_since(registry: Registry, shown: Inputs, where: Places) -> list[str]:
+    """The data sets of the user's own, as the registry names them, whose files hold something else by now than what
+    is shown. A publisher's do not change; what is not here, or cannot be read, is compared with nothing.
+    """
+    changed = []
+    for name, fingerprint in shown.datasets.items():
+        dataset = registry.datasets.get(name)
+        if dataset is None or dataset.publisher is not None or not isinstance(dataset.source, FileSource):
+            continue
+        with contextlib.suppress(UserError):
+            if find_inputs(registry, [name], [], where).inputs.datasets[name] not in (None, fingerprint):
+                changed.append(name)
+    return changed
 
 
 def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:

@@ -25,7 +25,7 @@ from benchmark.commandline import (
 from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
-from benchmark.inputs import find_inputs, places
+from benchmark.inputs import Places, changed_since, find_inputs, places
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
@@ -87,7 +87,11 @@ def _command(arguments: argparse.Namespace) -> int:
     if not shown:
         _say_none(registry, arguments, profile_name, list(searches), len(results))
         return DONE
-    finished, inputs = Finished.of(results), _inputs(registry, results, arguments)
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    finished, inputs = Finished.of(results), _inputs(registry, results, where)
+    for name in changed_since(registry, inputs, where):
+        remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
+        print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours})
@@ -172,13 +176,10 @@ def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:
         print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
 
 
-def _inputs(registry: Registry, results: list[Result], arguments: argparse.Namespace) -> Inputs:
+def _inputs(registry: Registry, results: list[Result], where: Places) -> Inputs:
     """The content to show; only where results disagree are the inputs on this machine looked at, for that takes
     time.
-
-    Raises UserError for a folder of inputs that is named and not there.
     """
-    where = places(arguments.data_dir, arguments.encoder_dir)
     pinned = {name: dataset.fingerprint for name, dataset in registry.datasets.items()}
     known = [
         result

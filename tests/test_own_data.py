@@ -452,6 +452,20 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     damaged.write_text(text.replace('"recall": [', '"recall": [null, ', 1), encoding="utf-8")
     fourth = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "0-1")
     assert f"{damaged}: not counted, because " in fourth.stdout
+    reported = partial(
+        run_module,
+        *("report", "--profile", "desk", "--experiments", experiments, "--results-dir", tmp_path / "results"),
+        *("--tables-dir", tmp_path / "tables"),
+    )
+    assert "has changed" not in reported().stderr
+    write_csv(path, content[1:])
+    after = reported()
+    assert "| BERT " in after.stdout
+    assert 'data set "desk" has changed since these results were made; python -m benchmark.run --profile desk' in (
+        after.stderr
+    )
+    path.write_text("nothing", encoding="utf-8")  # which is compared with nothing
+    assert "has changed" not in reported().stderr
 
 
 def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(
