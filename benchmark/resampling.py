@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from benchmark.metrics import bin_indices
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[Any]
 
@@ -39,8 +41,9 @@ def resampled_scores(
     bins = bin_indices(probabilities.ravel(), n_bins).reshape(n_rows, n_labels)
     every = np.arange(n_rows)
     right = predictions == labels
-    hits = _indicator(every[right], labels[right], (n_rows, n_labels))
-    claimed = _indicator(every, labels, (n_rows, n_labels)) + _indicator(every, predictions, (n_rows, n_labels))
+    ones, shape = np.ones(n_rows), (n_rows, n_labels)
+    hits = _sparse(ones[right], every[right], labels[right], shape)
+    claimed = _sparse(ones, every, labels, shape) + _sparse(ones, every, predictions, shape)
     parts = []
     for weights in _weights(labels, n_resamples):
         ratio = np.asarray(weights @ claimed)
@@ -48,7 +51,7 @@ def resampled_scores(
         label_ece = np.empty_like(label_f1)
         for label in range(n_labels):
             gaps = (labels == label) - probabilities[:, label]
-            in_bins = csr_array((gaps, (every, bins[:, label])), shape=(n_rows, n_bins))
+            in_bins = _sparse(gaps, every, bins[:, label], (n_rows, n_bins))
             label_ece[:, label] = np.abs(weights @ in_bins).sum(axis=1) / n_rows
         parts.append((label_f1, label_ece))
     label_f1, label_ece = (np.concatenate(chunks) for chunks in zip(*parts, strict=True))
@@ -67,5 +70,7 @@ def _weights(labels: Array, n_resamples: int) -> Iterator[Array]:
         yield np.bincount(rows.ravel(), minlength=count * n_rows).reshape(count, n_rows).astype(float)
 
 
-def _indicator(rows: Array, columns: Array, shape: tuple[int, int]) -> csr_array:
-    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def _sparse(values: Array, rows: Array, columns: Array, shape: tuple[int, int]) -> "csr_array":
+    from scipy.sparse import csr_array  # slow to import, and planning scores nothing
+
+    return csr_array((values, (rows, columns)), shape=shape)

@@ -266,7 +266,9 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
         )
         for planned in plan
     ]
-    console.print(tabulate(rows, headers=("run", "action", "why", "time", "tables"), tablefmt="plain"))
+    console.print(
+        tabulate(rows, headers=("run", "action", "why", "time", "tables"), tablefmt="plain", disable_numparse=True)
+    )
     for sentence in asked.found.missing.values():
         console.print(f"missing: {sentence}")
     if _missing(asked.to_train, asked.found.missing):

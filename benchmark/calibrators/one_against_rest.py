@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from benchmark.calibrators.arrays import FLATTEST, Array
 from benchmark.metrics import bin_indices
@@ -23,6 +22,9 @@ def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
     likelihood is above 1e-5, which of a rare label is short of the optimum (the authors' package fits by scikit-learn's
     logistic regression, which ends at 1e-4). Source: Kull et al., 2017.
     """
+    from scipy.optimize import minimize  # slow to import, and planning fits nothing
+    from scipy.special import expit
+
     x, y = _log_odds_parts(np.asarray(probabilities, dtype=np.float64)), np.asarray(right, dtype=np.float64)
 
     def value_and_slope(parameters: Array) -> tuple[float, Array]:
@@ -31,8 +33,6 @@ def fit_beta(probabilities: ArrayLike, right: ArrayLike) -> Map:
         return float((np.logaddexp(0, score) - y * score).mean()), np.array([*(error @ x), error.sum()])
 
     limits = [(0.0, _LARGEST_PARAMETER)] * 2 + [(-_LARGEST_PARAMETER, _LARGEST_PARAMETER)]
-    from scipy.optimize import minimize  # slow to import, and planning fits nothing
-
     start, options = np.array([1.0, 1.0, 0.0]), {"gtol": FLATTEST}
     found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", bounds=limits, options=options).x
     return lambda p: expit(_log_odds_parts(p) @ found[:2] + found[2])
