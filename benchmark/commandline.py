@@ -37,7 +37,8 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
         print(f"error: {error}", file=sys.stderr)
         code = WRONG_INPUT
     except KeyboardInterrupt:
-        print("interrupted; finished runs are kept, the same command goes on from here", file=sys.stderr)
+        again = "makes all anew (--redo)" if getattr(arguments, "redo", False) else "goes on from here"
+        print(f"interrupted; finished runs are kept, the same command {again}", file=sys.stderr)
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough

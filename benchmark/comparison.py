@@ -7,11 +7,10 @@ from rich.console import Console
 
 from benchmark.inputs import Places, find_table_inputs
 from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, select_tables
+from benchmark.registry import Registry, select_tables
 from benchmark.reporting import write_all
-from benchmark.specs import RunSpec
 from benchmark.store import ResultFolder
-from benchmark.tables import GridBuilder, of_tables, seeds_at_hand
+from benchmark.tables import GridBuilder, is_about, of_tables, seeds_at_hand
 
 
 def report_comparison(
@@ -38,7 +37,7 @@ def report_comparison(
         return
     tables = select_tables(registry, profile_name, ["all", *asked])
     inputs = find_table_inputs(registry, profile_name, tables.values(), where).inputs
-    seeds = seeds_at_hand(result for result in ours if _is_about(result.run, inputs))
+    seeds = seeds_at_hand(result for result in ours if is_about(result.run, inputs))
     if not seeds:
         console.print(
             "\nno tables and no recommendation: the results at hand are of other data, or another encoder, than is "
@@ -54,9 +53,3 @@ def report_comparison(
     for remark in remarks:
         console.print(f"\n{remark}")
     console.print(f"\nTables, figures and the page (open {target / 'report.html'} in a browser): {target}")
-
-
-def _is_about(run: RunSpec, inputs: Inputs) -> bool:
-    """Whether a run saw the very content that is at hand; of what is not here, any will do."""
-    dataset, encoder = inputs.datasets.get(run.data.dataset), inputs.encoders.get(run.encoder.encoder)
-    return dataset in (None, run.data.fingerprint) and encoder in (None, run.encoder.fingerprint)

@@ -82,9 +82,11 @@ def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], sc
     if first.logits != done[0].logits or up_to_date:
         return
     stored = [folder.read_logits(result) for result in done]
-    scored.lacking += [result for result, logits in zip(done, stored, strict=True) if logits is None]
     logits = [one for one in stored if one is not None]
     if len(logits) < len(members):
+        # as for a single run, a measure that came later is no reason to train again
+        if known is None or known.members != members:
+            scored.lacking += [result for result, one in zip(done, stored, strict=True) if one is None]
         return
     assert first.data is not None, "a successful result has data"
     records, failures = score_all([ensemble.view], combined(logits), first.data)

@@ -45,8 +45,8 @@ class Ready(Declared):
 
 
 class EpochMeans(Declared):
-    """Means over the training rows of an epoch, dropout on; a term that had not joined has none. Numbers that are not
-    finite are sent, too: it is not for a message to stop a run.
+    """Means over the training rows of an epoch, dropout on; a term's over those that it acted on, none where it had not
+    joined. Numbers that are not finite are sent, too: it is not for a message to stop a run.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tabulate import tabulate
 
 from benchmark.declarations import Method, Profile, Table
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.search import plan_searches, searches_for, select_searches
@@ -19,10 +19,7 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     content of its data was, as long as all results agree on it.
     """
     known = {name: finished(name) for name in registry.profiles}
-    plans = {name: _attempt(registry, name, known[name]) for name in registry.profiles}
-    plan = plans[profile_name]
-    if isinstance(plan, UserError):
-        raise plan
+    plan = _plan(registry, profile_name, known[profile_name])
     profile = registry.profile(profile_name)
     every = list(registry.tables)
     tables = narrowed(registry, profile_name, registry.tables)
@@ -36,13 +33,21 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
         _section(
             "Profiles (--profile)",
             ("name", "done", "of", "what"),
-            [(name, *_done_and_what(plans[name], profile)) for name, profile in registry.profiles.items()],
+            [
+                (name, *_counts(_plan(registry, name, known[name])), _what(registry, name, profile.description))
+                for name, profile in registry.profiles.items()
+            ],
         ),
         _section(
             f"Tables of profile {profile_name} (--table)",
             ("name", "number", "done", "of", "what"),
             [
-                (name, table.number, *counts(of=[name]), _by_name(table) + table.caption)
+                (
+                    name,
+                    table.number,
+                    *counts(of=[name]),
+                    _by_name(table) + _what(registry, profile_name, table.caption, [name]),
+                )
                 for name, table in tables.items()
             ],
         ),
@@ -61,18 +66,14 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Fin
     return "\n\n".join(sections)
 
 
-def _attempt(registry: Registry, name: str, finished: Finished[Outline]) -> list[PlannedRun] | UserError:
-    """A profile's plan, or why it cannot be made, which keeps nobody from the others."""
+def _what(registry: Registry, profile_name: str, what: str, names: Sequence[str] = ("all",)) -> str:
+    """What a profile or its tables are; where some of their runs cannot be made, and so are not counted, why."""
+    tables = narrowed(registry, profile_name, names)
     try:
-        return _plan(registry, name, finished)
+        make_plan(registry, profile_name, tables, [0], Inputs(), Finished.of([]))
     except UserError as error:
-        return error
-
-
-def _done_and_what(plan: list[PlannedRun] | UserError, profile: Profile) -> tuple[object, object, str]:
-    if isinstance(plan, UserError):
-        return "-", "-", f"cannot be planned: {plan}"
-    return (*_counts(plan), profile.description)
+        return f"{what} (Not all of it can be trained: {first_line(error)}.)"
+    return what
 
 
 def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) -> list[str]:
@@ -122,9 +123,9 @@ def _plan(
     names: Sequence[str] = ("all",),
     methods: list[str] | None = None,
 ) -> list[PlannedRun]:
-    """The runs of those tables that the profile has, none where it has none."""
+    """The runs of those tables that the profile has and that can be made, none where it has none."""
     tables = narrowed(registry, name, names, methods=methods)
-    return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished)
+    return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished, leave_out=True)
 
 
 def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:

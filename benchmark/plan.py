@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from benchmark.declarations import Dataset, Encoder, Table
+from benchmark.errors import UserError
 from benchmark.registry import (
     Inputs,
     Registry,
@@ -87,6 +88,7 @@ def make_plan(
     inputs: Inputs,
     finished: Finished[Any],
     redo: bool = False,
+    leave_out: bool = False,
 ) -> list[PlannedRun]:
     """The runs that the tables need, once each, seed by seed and, within a seed, input by input.
 
@@ -94,6 +96,9 @@ def make_plan(
     optional ones left out, and the tables given: a view costs little beside a training, and the next table then finds
     it. But only what the tables given ask for is a reason to train again a run whose logits are gone. Passes with
     dropout, which only a training makes, are asked for by the tables given alone; what a run has of them it keeps.
+
+    Raises UserError where the settings of a run are not whole, or do not go together; with ``leave_out`` such runs are
+    left out.
     """
     wanted: dict[Subject, dict[str, None]] = {}
     for name, table in tables.items():
@@ -110,9 +115,15 @@ def make_plan(
     by_run: dict[RunSpec, list[Subject]] = {}  # of the first seed: those of another seed differ in nothing else
     order = list(dict.fromkeys(seeds))
     for subject in wanted if order else ():
-        if is_offered(profile, subject):
+        if not is_offered(profile, subject):
+            continue
+        try:
             run = resolve_run(registry, profile_name, subject, order[0], inputs)
-            by_run.setdefault(run, []).append(subject)
+        except UserError:
+            if leave_out:
+                continue
+            raise
+        by_run.setdefault(run, []).append(subject)
     firsts = [
         _undecided(registry, run, subjects, wanted, common)
         for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0]))

@@ -4,6 +4,7 @@ network.
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from rich.console import Console
 
@@ -71,12 +72,13 @@ def _command(arguments: argparse.Namespace) -> int:
 
 def _plan(registry: Registry, profile_name: str) -> list[PlannedRun]:
     """All runs of a profile: those of all tables; where it has only optional ones, of these; where none, of its
-    searches.
+    searches. Runs whose settings do not go together are left out: benchmark.run says so of those that it is asked for.
     """
     seeds = registry.profile(profile_name).seeds
     for names in (["all"], list(registry.tables)):
         if tables := narrowed(registry, profile_name, names):
-            return make_plan(registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+            plan = partial(make_plan, registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+            return plan(leave_out=True) or plan()  # which says why there is none
     if names := searches_for(registry, profile_name):
         searches = select_searches(registry, profile_name, names)
         return plan_searches(registry, profile_name, searches, seeds, Inputs(), Finished.of([]))

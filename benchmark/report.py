@@ -33,7 +33,7 @@ from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searc
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
 from benchmark.store import Result, ResultFolder, ViewRecord
-from benchmark.tables import GridBuilder, agreed_inputs, of_tables, seeds_at_hand
+from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand
 
 _NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
@@ -88,13 +88,13 @@ def _command(arguments: argparse.Namespace) -> int:
         _say_none(registry, arguments, profile_name, list(searches), len(results))
         return DONE
     where = places(arguments.data_dir, arguments.encoder_dir)
-    finished, inputs = Finished.of(results), _inputs(registry, results, where)
+    finished, inputs = Finished.of(results), _inputs(registry, looked_at if searches else ours, where)
     for name in changed_since(registry, inputs, where):
         remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
         print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
-        methods = partial(_methods, registry, {result.run_id for result in ours})
+        methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
     elif arguments.claims:
         texts = claims_in(builder, arguments.format)
@@ -146,7 +146,7 @@ def _of_some(registry: Registry, profile_name: str, tables: Mapping[str, Table])
 
 
 def _methods(registry: Registry, ours: set[str], result: Result, view: ViewRecord) -> str:
-    """The methods of a view, by name; none of a run that no table asks for, such as a search's candidate."""
+    """The methods of a view, by name; none of a run that no table shows, such as a search's candidate."""
     return methods_of(registry, result.run, view.view) if result.run_id in ours else ""
 
 

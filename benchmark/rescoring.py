@@ -1,5 +1,6 @@
 """Scoring stored logits again, by views or measures that came later; nothing is trained."""
 
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain
@@ -34,13 +35,12 @@ def _score_in_parallel(
     folder: ResultFolder, todo: Sequence[tuple[PlannedRun, Outline]], own_functions: Path
 ) -> list[tuple[bool, list[str]]]:
     """All at once; where a process dies (for its memory, or in a calibrator of the user's own), one after another, so
-    that it costs the others nothing.
+    that it costs the others nothing. None is scored in this process, which would die of it, too.
     """
     calls = [joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo]
-    try:
-        return list(joblib.Parallel(n_jobs=scoring_processes(len(calls)))(calls))
-    except BrokenProcessPool:
-        pass
+    if (processes := scoring_processes(len(calls))) > 1:
+        with contextlib.suppress(BrokenProcessPool):
+            return list(joblib.Parallel(n_jobs=processes)(calls))
     ends: list[tuple[bool, list[str]]] = []
     for call, (_, outline) in zip(calls, todo, strict=True):
         try:

@@ -14,6 +14,7 @@ from benchmark.registry import (
     Registry,
     Subject,
     candidates,
+    is_offered,
     narrow,
     require_known,
     resolve_run,
@@ -168,7 +169,8 @@ def choices(
             precisions=_precisions(found, looked_at),
         )
 
-    return [choice(subject) for subject in table_subjects(registry, table)]
+    profile = registry.profile(profile_name)
+    return [choice(subject) for subject in table_subjects(registry, table) if is_offered(profile, subject)]
 
 
 def _failed(result: Result | None) -> bool:

@@ -355,9 +355,12 @@ def test_a_profile_that_cannot_be_planned_keeps_nobody_from_the_others(experimen
     options = ["--experiments", experiments, "--results-dir", tmp_path]
     others = run_module("run", "--list", "--profile", "tiny", *options)
     assert others.returncode == 0, others.stderr
-    assert "cannot be planned: profiles.half.training gives no betas" in others.stdout
+    assert "(Not all of it can be trained: profiles.half.training gives no betas" in others.stdout
     own = run_module("run", "--list", "--profile", "half", *options)
-    assert (own.returncode, "profiles.half.training gives no betas" in own.stderr) == (2, True)
+    assert (own.returncode, "profiles.half.training gives no betas" in own.stdout) == (0, True)
+    for command in ("run", "prepare"):
+        call = run_module(command, "--profile", "half", *options[: 4 if command == "run" else 2])
+        assert (call.returncode, "profiles.half.training gives no betas" in call.stderr) == (2, True)
 
 
 def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(

@@ -85,6 +85,12 @@ def test_an_ensemble_scored_before_there_was_a_measure_is_scored_anew(registry: 
         if view.members:
             del view.scores["aurc"]
     folder.put(first, None)
+    logits = {path: path.read_bytes() for path in (folder.folder / "logits").iterdir()}
+    for path in logits:
+        path.unlink()
+    assert scored(registry, folder, 0, 1, 2) == (0, 0)  # no reason to train again, and none to complain
+    for path, content in logits.items():
+        path.write_bytes(content)
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
     assert scored(registry, folder, 0, 1, 2) == (0, 0)
 

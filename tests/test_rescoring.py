@@ -68,15 +68,16 @@ def die_over_seed_0(folder: ResultFolder, planned: PlannedRun, *_: object) -> tu
     return True, []
 
 
+@pytest.mark.parametrize(("processes", "seeds"), [(2, [0, 1, 2]), (1, [0, 1]), (1, [0])])
 def test_a_process_that_dies_of_scoring_costs_its_own_run_only(
-    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int, seeds: list[int]
 ) -> None:
-    """Killed for its memory, say, or by a calibrator of the user's own."""
+    """Killed for its memory, say, or by a calibrator of the user's own; also where one process is all that there is."""
     folder = ResultFolder(tmp_path, "tiny")
-    plan, finished = half_scored(registry, folder, [0, 1, 2])
+    plan, finished = half_scored(registry, folder, seeds)
     monkeypatch.setattr(rescoring, "_score_one", die_over_seed_0)
-    monkeypatch.setattr(rescoring, "scoring_processes", lambda jobs: min(jobs, 2))
+    monkeypatch.setattr(rescoring, "scoring_processes", lambda jobs: min(jobs, processes))
     scored, failures = score_again(folder, plan, finished, tmp_path)
-    assert scored == 2
+    assert scored == len(seeds) - 1
     (dead,) = (planned.run for planned in plan if planned.run.seed == 0)
     assert failures == [f"{folder.path(dead)}: the process that scored it died"]

@@ -54,6 +54,16 @@ def choose(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (
     return found
 
 
+def test_a_data_set_for_which_the_profile_has_no_encoder_is_no_part_of_a_search(searching: Registry) -> None:
+    tiny, everywhere = searching.profile("tiny"), RATES.model_copy(update={"datasets": ()})
+    part = tiny.model_copy(update={"encoders": tiny.encoders | {"base": {BERT.dataset: tiny.encoders["base"]}}})
+    partly = replace(searching, profiles=searching.profiles | {"tiny": part}, searches={"rates": everywhere})
+    table = select_searches(partly, "tiny", ["rates"])["rates"]
+    assert len(table.columns) > 1
+    (found,) = choices(partly, "tiny", "rates", table, Finished.of([]), tiny_inputs(), (0,))
+    assert found.dataset == partly.dataset_label(part, BERT.dataset)
+
+
 def test_candidates_are_all_combinations_and_leave_the_registry_as_it_is(searching: Registry) -> None:
     before = resolve_run(searching, "tiny", BERT, 0, tiny_inputs())
     found = candidates(searching, "tiny", RATES)

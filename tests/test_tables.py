@@ -1,6 +1,5 @@
 """Grids and their rendering: means, spreads, what is best, what is missing; names come through as themselves."""
 
-import argparse
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,12 +9,22 @@ import numpy as np
 import pytest
 
 from benchmark.claims import judge_all
-from benchmark.declarations import Comparison
+from benchmark.declarations import Comparison, TrainingRule
 from benchmark.errors import UserError
-from benchmark.inputs import FoundInputs
+from benchmark.inputs import FoundInputs, places
 from benchmark.page.details import detail
-from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import (
+    Inputs,
+    Registry,
+    Subject,
+    load_registry,
+    methods_of,
+    resolve_run,
+    resolve_view,
+    select_tables,
+    validation_view,
+)
 from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
@@ -30,7 +39,9 @@ from benchmark.tables import (
     GridRow,
     agreed_inputs,
     difference,
+    is_about,
     mark_best,
+    of_tables,
     seeds_at_hand,
 )
 from benchmark.tables.sharing import _most_compared
@@ -72,6 +83,23 @@ def test_a_table_has_the_papers_rows_columns_and_order(registry: Registry, resul
     assert row(made, "ls").cells[0].mean == pytest.approx(81.0)
     assert row(made, "hs_rau").cells[7].mean == pytest.approx(10.0)
     assert row(made, "hs_rau").cells[0].paper == 56.02
+
+
+def test_a_method_that_cannot_be_trained_costs_its_own_row(registry: Registry, results: list[Result]) -> None:
+    rule = TrainingRule(method="poscal", epochs=1)  # after which its term would join
+    tiny = registry.profiles["tiny"]
+    late = tiny.model_copy(update={"training": (*tiny.training, rule)})
+    changed = replace(registry, profiles=registry.profiles | {"tiny": late})
+    with pytest.raises(UserError, match="so never"):
+        resolve_run(changed, "tiny", Subject("tnews", "base", "poscal"), 0, tiny_inputs())
+    others = [result for number, result in enumerate(results) if METHODS[number // 3] != "poscal"]
+    assert of_tables(changed, "tiny", results) == others
+    made = grid(changed, others, "main")
+    assert row(made, "ls").cells[0].mean == pytest.approx(81.0)
+    assert row(made, "poscal").cells[0].why_missing.startswith("it cannot be trained: Profile tiny trains poscal on")
+    tables = select_tables(changed, "tiny", ["main"])
+    plan = make_plan(changed, "tiny", tables, (0,), tiny_inputs(), Finished.of([]), leave_out=True)
+    assert {method for planned in plan for method in planned.methods} == {"bert", "ts", "ls", "avuc", "hs_rau"}
 
 
 def test_a_table_of_one_data_set_names_it(registry: Registry, results: list[Result]) -> None:
@@ -388,6 +416,8 @@ def test_results_of_different_data_never_stand_in_one_table(registry: Registry) 
     other = made_result(registry, Subject("tnews", "base", "ls"), inputs=tiny_inputs({"tnews": "f" * 64}))
     with pytest.raises(UserError, match=r'2 different contents of data set "tiny_tnews"'):
         agreed_inputs([one, other], Inputs(), {})
+    with pytest.raises(UserError, match=r"the data set itself holds another one, so .*; run benchmark\.run, or move"):
+        agreed_inputs([one, other], tiny_inputs({"tnews": "e" * 64}), {})
     at_hand = agreed_inputs([one, other], tiny_inputs({"tnews": "f" * 64}), {})
     assert at_hand.datasets["tiny_tnews"] == "f" * 64
     pinned = agreed_inputs([one, other], Inputs(), {"tiny_tnews": "a" * 64})
@@ -410,9 +440,29 @@ def test_an_input_that_cannot_be_read_hides_no_other(registry: Registry, monkeyp
         return FoundInputs(Inputs(dict.fromkeys(datasets, "f" * 64), {}))
 
     monkeypatch.setattr("benchmark.report.find_inputs", found)
-    folders = argparse.Namespace(data_dir=None, encoder_dir=None)
-    inputs = _inputs(registry, [one, other, hwu64], folders)
+    inputs = _inputs(registry, [one, other, hwu64], places(None, None))
     assert (inputs.datasets["tiny_tnews"], inputs.datasets["tiny_hwu64"]) == ("f" * 64, hwu64.run.data.fingerprint)
+
+
+def test_scores_of_other_settings_or_contents_belong_to_no_method(registry: Registry) -> None:
+    run = made_result(registry, Subject("tnews", "base", "bert")).run
+    test, validation = resolve_view(registry, Subject("tnews", "base", "bert")), validation_view(registry)
+    assert methods_of(registry, run, test) == methods_of(registry, run, validation) == "bert"
+    scaled = resolve_view(registry, Subject("tnews", "base", "ts"))
+    assert methods_of(registry, run, scaled) == "ts"
+    for view in (test, validation, scaled):
+        assert methods_of(registry, run, view.model_copy(update={"ece_bins": view.ece_bins + 1})) == ""
+    assert is_about(run, tiny_inputs())
+    assert is_about(run, Inputs())
+    assert not is_about(run, tiny_inputs({"tnews": "f" * 64}))
+
+
+@pytest.mark.timeout(60)
+def test_rows_that_each_lack_another_seed_are_compared_in_no_time() -> None:
+    every = set(range(24))
+    taken = _most_compared(range(24), [every, *(every - {seed} for seed in range(24))])
+    assert len(taken) == 12  # twelve seeds for the twelve rows that have them all
+    assert _most_compared(range(24), [every, every, *(every - {seed} for seed in range(22))])[-2:] == (22, 23)
 
 
 def test_seeds_at_hand_are_sorted_and_single(registry: Registry) -> None:

@@ -213,6 +213,24 @@ def test_epoch_records_are_means_over_samples_not_over_batches() -> None:
     assert record.accuracy == pytest.approx(float((logits.argmax(1) == labels).float().mean()))
 
 
+def test_a_term_that_joins_within_an_epoch_is_recorded_over_what_it_acted_on() -> None:
+    term = poscal(start=StartByEpoch(after_epochs=0), updates_per_epoch=2)
+    objective = Objective((plain(), term), 3, 5, 4, CPU, 0)
+    generator = torch.Generator().manual_seed(0)
+    values, sizes = [], []
+    for step, size in enumerate((5, 3, 4, 2)):
+        logits, labels = torch.randn(size, 3, generator=generator), torch.randint(0, 3, (size,), generator=generator)
+        if (value := objective.terms[1].value(logits, labels)) is not None:
+            values.append(float(value))
+            sizes.append(size)
+        objective(logits, labels)
+        objective.after_step(logits, labels, step)
+    assert sizes == [4, 2]
+    assert objective.after_epoch().terms[1] == pytest.approx(np.average(values, weights=sizes), rel=1e-5)
+    assert len(values) == 2
+    assert min(values) > 0
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_ends_the_run_in_words(bad: float) -> None:
     objective = Objective((plain(),), 3, 5, 1, CPU, 0)

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Text
-from benchmark.specs import Count, Declared, Items, Name, NotNegative, Pair, Positive, Seed, Share
+from benchmark.specs import Count, Decay, Declared, Items, Name, NotNegative, Pair, Positive, Seed, Share
 
 
 class TableRow(Declared):
@@ -65,7 +65,7 @@ class TrainingRule(Declared):
     max_length: Annotated[int, Field(ge=3)] | None = None
     learning_rate: Positive | None = None
     weight_decay: NotNegative | None = None
-    betas: Pair[Share] | None = Field(default=None)
+    betas: Pair[Decay] | None = Field(default=None)
     epsilon: Positive | None = None
     batch_size: Count | None = None
     epochs: Count | None = None
@@ -73,6 +73,14 @@ class TrainingRule(Declared):
     decay: Literal["linear", "none"] | None = None
     max_gradient_norm: Positive | Literal["none"] | None = None
     precision: Literal["auto", "float32", "bfloat16"] | None = None
+
+    @model_validator(mode="after")
+    def _gives_what_it_names(self) -> "TrainingRule":
+        for name in sorted(self.model_fields_set - self.conditions):
+            if getattr(self, name) is None:
+                hint = "write none, the word" if name == "max_gradient_norm" else "give a value, or leave the key out"
+                raise PydanticCustomError("nothing", "{name}: nothing is given; {hint}", {"name": name, "hint": hint})
+        return self
 
 
 class Profile(Declared):

@@ -76,8 +76,9 @@ ENCODER_HEADINGS = (
 def describe(builder: GridBuilder, tables: Mapping[str, Table]) -> About:
     """The runs that the tables ask for, with the seeds that they show (the profile's own where there are none)."""
     seeds = builder.seeds or builder.profile.seeds
+    finder = builder.finder
     plan = make_plan(
-        builder.registry, builder.finder.profile_name, tables, seeds, builder.finder.inputs, builder.finder.finished
+        builder.registry, finder.profile_name, tables, seeds, finder.inputs, finder.finished, leave_out=True
     )
     found = {run.run_id: builder.finder.finished.find(run.run) for run in plan}
     results = [result for result in found.values() if result is not None]

@@ -87,11 +87,15 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
 
 def resolve_view(registry: Registry, subject: Subject) -> ViewSpec:
     """The view behind a subject: test rows, the method's post-hoc calibrator, the registry's scoring settings."""
+    return _test_view(registry, subject.method)
+
+
+def _test_view(registry: Registry, method: str) -> ViewSpec:
     return ViewSpec.model_validate(
         {
             "scoring_version": SCORING_VERSION,
             "split": "test",
-            "calibrator": calibrator_of(registry, subject.method),
+            "calibrator": calibrator_of(registry, method),
             "ece_bins": registry.scoring.ece_bins,
             "resamples": registry.scoring.resamples,
             "rare_labels": registry.scoring.rare_labels,
@@ -131,13 +135,21 @@ def composition(registry: Registry, method: str) -> tuple[Head, tuple[LossTerm, 
 
 
 def methods_of(registry: Registry, run: RunSpec, view: ViewSpec) -> str:
-    """The methods that a view of a run belongs to, by name: those with its head, loss terms and calibrator."""
+    """The methods that a view of a run belongs to, by name: those with its head, loss terms and calibrator. None where
+    the view was scored by other settings than the registry now has.
+    """
     trained = (run.head, run.loss)
     return " ".join(
         name
         for name in registry.methods.methods
-        if composition(registry, name) == trained and calibrator_of(registry, name) == view.calibrator
+        if composition(registry, name) == trained and _is_view_of(registry, name, view)
     )
+
+
+def _is_view_of(registry: Registry, method: str, view: ViewSpec) -> bool:
+    if view.split == "validation":  # whose rows a calibrator is fitted on, so its method has no view of them
+        return calibrator_of(registry, method) is None and view == validation_view(registry)
+    return view == _test_view(registry, method)
 
 
 def _training_settings(registry: Registry, profile_name: str, subject: Subject) -> dict[str, Any]:

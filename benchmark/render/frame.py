@@ -10,8 +10,10 @@ from benchmark.store import Result, ViewRecord
 _BEFORE = [
     "methods",
     "dataset",
+    "data_fingerprint",
     "corruption",
     "encoder",
+    "encoder_fingerprint",
     "head",
     "loss",
     "loss_settings",
@@ -32,7 +34,8 @@ Methods = Callable[[Result, ViewRecord], str]
 def to_csv(results: Iterable[Result], methods: Methods) -> tuple[str, str]:
     """Two CSV texts, fractions at full precision, as stored: with a row for each result, view and score; and with a row
     for each result, view and label, with the label's rows (clean training rows, rows of the split) and its scores.
-    ``methods`` names those that a view of a result belongs to, "" for none.
+    ``methods`` names those that a view of a result belongs to, "" for none: results of other settings or contents than
+    the tables show are in it, too.
     """
     views = list(_views(results, methods))
     scores = (
@@ -53,6 +56,10 @@ def to_csv(results: Iterable[Result], methods: Methods) -> tuple[str, str]:
     )
 
 
+def _short(fingerprint: str | None) -> str:
+    return (fingerprint or "")[:16]
+
+
 def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:
     import pandas as pd
 
@@ -65,8 +72,10 @@ def _views(results: Iterable[Result], methods: Methods) -> Iterator[tuple[Result
         run = result.run
         about_run = {
             "dataset": run.data.dataset,
+            "data_fingerprint": _short(run.data.fingerprint),
             "corruption": run.data.corruption,
             "encoder": run.encoder.encoder,
+            "encoder_fingerprint": _short(run.encoder.fingerprint),
             "head": run.head.kind,
             "loss": "+".join(term_name(term) for term in run.loss),
             "loss_settings": json.dumps([term.model_dump(mode="json") for term in run.loss]),

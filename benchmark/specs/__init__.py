@@ -6,6 +6,7 @@ Its identity is a hash of its canonical form, so the same recipe has the same id
 
 from benchmark.specs.declared import (
     Count,
+    Decay,
     Declared,
     Items,
     Name,
@@ -78,6 +79,7 @@ __all__ = [
     "Count",
     "CrossEntropyTerm",
     "DataSpec",
+    "Decay",
     "Declared",
     "DeepEnsemble",
     "DirichletCalibration",

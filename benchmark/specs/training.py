@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from benchmark.specs.declared import (
     Count,
+    Decay,
     Declared,
     Items,
     Name,
@@ -228,7 +229,7 @@ class Optimisation(Declared):
 
     learning_rate: Positive
     weight_decay: NotNegative
-    betas: Pair[Share]
+    betas: Pair[Decay]
     epsilon: Positive
     batch_size: Count
     epochs: Count

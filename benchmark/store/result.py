@@ -66,7 +66,9 @@ class EncoderRecord(Record):
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", strict=True))
 class EpochRecord:
-    """Means over the training rows of an epoch, dropout on; a term that had not joined has none."""
+    """Means over the training rows of an epoch, dropout on; a term's over those that it acted on, none where it had not
+    joined.
+    """
 
     loss: Number
     terms: list[Number | None]

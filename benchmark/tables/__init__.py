@@ -1,6 +1,6 @@
 """Tables as grids of cells: means, spreads, counts, what is best, by a lead beyond noise or not, what is missing."""
 
-from benchmark.tables.agreement import agreed_inputs, of_tables, seeds_at_hand
+from benchmark.tables.agreement import agreed_inputs, is_about, of_tables, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
@@ -21,6 +21,7 @@ __all__ = [
     "SharedGrid",
     "agreed_inputs",
     "difference",
+    "is_about",
     "left_out",
     "mark_best",
     "of_tables",

@@ -1,5 +1,6 @@
 """Which contents and seeds the results at hand are about."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 
 from benchmark.errors import UserError
@@ -34,24 +35,32 @@ def _agreed(what: str, name: str, known: set[str | None], at_hand: str | None, p
     for choice in (at_hand, pinned):
         if choice in known:
             return choice
+    itself, remedy = ("is not", "name its folder") if at_hand is None else ("holds another one", "run benchmark.run")
     raise UserError(
-        f'Results from {len(known)} different contents of {what} "{name}" are at hand, and the {what} itself is not, '
-        "so it cannot be told which to show; name its folder, or move the other results away."
+        f'Results from {len(known)} different contents of {what} "{name}" are at hand, and the {what} itself {itself}, '
+        f"so it cannot be told which to show; {remedy}, or move the other results away."
     )
 
 
 def of_tables(registry: Registry, profile_name: str, results: Iterable[Result]) -> list[Result]:
     """Those of the results that a table of the registry asks for in a profile, whatever their seed and content: not a
-    search's candidates, nor what was trained before the settings were others.
+    search's candidates, nor what was trained before the settings were others. A method whose settings do not go
+    together has none, and keeps nobody from the others'.
     """
     profile = registry.profile(profile_name)
     subjects = {subject for table in registry.tables.values() for subject in table_subjects(registry, table)}
-    asked = {
-        _seedless(resolve_run(registry, profile_name, subject, 0, Inputs()))
-        for subject in subjects
-        if is_offered(profile, subject)
-    }
+    asked = set()
+    for subject in subjects:
+        if is_offered(profile, subject):
+            with contextlib.suppress(UserError):
+                asked.add(_seedless(resolve_run(registry, profile_name, subject, 0, Inputs())))
     return [result for result in results if _seedless(result.run) in asked]
+
+
+def is_about(run: RunSpec, inputs: Inputs) -> bool:
+    """Whether a run saw the very content that is shown; of what is not known, any will do."""
+    dataset, encoder = inputs.datasets.get(run.data.dataset), inputs.encoders.get(run.encoder.encoder)
+    return dataset in (None, run.data.fingerprint) and encoder in (None, run.encoder.fingerprint)
 
 
 def _seedless(run: RunSpec) -> RunSpec:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmark.errors import UserError, first_line
 from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, is_offered, resolve_run, resolve_view
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
@@ -28,7 +29,7 @@ class ResultFinder:
         self.finished = finished
         self.inputs = inputs
         # tables ask for the same ones again and again, with thousands of results for most of the time
-        self._runs: dict[Subject, RunSpec] = {}  # of seed 0
+        self._runs: dict[Subject, RunSpec | str] = {}  # of seed 0
         self._views: dict[Subject, ViewSpec] = {}
         self._scored: dict[tuple[Subject, int], Scored | str] = {}
 
@@ -50,6 +51,14 @@ class ResultFinder:
             return "one of its runs was made again since; benchmark.run scores it anew"
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
+
+    def _run(self, subject: Subject) -> RunSpec | str:
+        if subject not in self._runs:
+            try:
+                self._runs[subject] = resolve_run(self.registry, self.profile_name, subject, 0, self.inputs)
+            except UserError as error:
+                self._runs[subject] = f"it cannot be trained: {first_line(error)}"
+        return self._runs[subject]
 
     def _is_stale(self, view: ViewRecord) -> bool:
         """Whether an ensemble is of other logits than its members have now."""
@@ -89,9 +98,10 @@ class ResultFinder:
         """The successful result of a subject, or half a sentence that says why there is none."""
         if not is_offered(self.profile, subject):
             return f"not in profile {self.profile_name}"
-        if subject not in self._runs:
-            self._runs[subject] = resolve_run(self.registry, self.profile_name, subject, 0, self.inputs)
-        result = self.finished.find(self._runs[subject].model_copy(update={"seed": seed}))
+        run = self._run(subject)
+        if isinstance(run, str):
+            return run
+        result = self.finished.find(run.model_copy(update={"seed": seed}))
         if result is None:
             return "no result"
         if result.status == "failed":

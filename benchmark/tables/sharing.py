@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 from benchmark.declarations import Table
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.grid import Grid, GridRow
+
+_MOST_SETS = 1_000
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,21 @@ def over_shared_seeds(builder: GridBuilder, name: str, table: Table) -> SharedGr
 
 
 def _most_compared(asked: Sequence[int], rows: Sequence[set[int]]) -> tuple[int, ...]:
-    """Of the asked seeds those of the most comparisons of the other rows with the first one, as sets of seeds."""
+    """Of the asked seeds those of the most comparisons of the other rows with the first one, as sets of seeds.
+
+    Rows that each lack other seeds share sets without end: of more than a thousand only the best so far are followed.
+    """
     if not rows:
         return tuple(asked)
-    found = {frozenset(rows[0].intersection(asked))}  # what the first row shares with any of the others
-    for row in rows[1:]:
-        found |= {taken & row for taken in found}
 
     def worth(taken: frozenset[int]) -> tuple[int, int, int, list[int]]:
         others = sum(taken <= row for row in rows[1:])
         return others * len(taken), others, len(taken), sorted(-seed for seed in taken)
 
+    found = {frozenset(rows[0].intersection(asked))}  # what the first row shares with any of the others
+    for row in rows[1:]:
+        found |= {taken & row for taken in found}
+        if len(found) > _MOST_SETS:
+            found = set(nlargest(_MOST_SETS, found, key=worth))
     best = max(filter(None, found), key=worth, default=frozenset[int]())
     return tuple(seed for seed in asked if seed in best)

@@ -22,13 +22,14 @@ class EpochSums:
     entropy: Tensor
     right: Tensor
     finite: Tensor
+    term_samples: list[int]  # on which each term acted
     samples: int = 0
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Means over the training samples of one epoch, dropout on. ``terms`` holds None for a term that had not joined;
-    ``joined``: what each term that joined after it says of itself.
+    """Means over the training samples of one epoch, dropout on; of a term over those that it acted on, None where it
+    had not joined. ``joined``: what each term that joined after it says of itself.
     """
 
     loss: float
@@ -58,7 +59,6 @@ class Objective:
         self.terms = [live_term(spec, n_labels, n_epochs, steps_per_epoch, device, seed) for spec in specs]
         self.device = device
         self.epochs_done = 0
-        self.active = [False] * len(specs)
         self.sums = self._zeros()
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -67,9 +67,9 @@ class Objective:
         values = []
         for index, (spec, term) in enumerate(zip(self.specs, self.terms, strict=True)):
             value = term.value(logits, labels)
-            self.active[index] |= value is not None
             if value is not None:
                 total = total + spec.weight * value
+                self.sums.term_samples[index] += len(labels)
             values.append(total.new_zeros(()) if value is None else value.detach())
         self._add(torch.stack(values), total.detach(), logits.detach(), labels)
         return total
@@ -97,12 +97,11 @@ class Objective:
                 joined[term_name(spec)] = event
         epoch = Epoch(
             loss=loss / count,
-            terms=[value / count if on else None for value, on in zip(terms, self.active, strict=True)],
+            terms=[value / acted if acted else None for value, acted in zip(terms, sums.term_samples, strict=True)],
             entropy=mean_entropy,
             accuracy=right / count,
             joined=joined,
         )
-        self.active = [False] * len(self.specs)
         self.sums = self._zeros()
         return epoch
 
@@ -118,4 +117,5 @@ class Objective:
     def _zeros(self) -> EpochSums:
         zero = torch.zeros((), device=self.device)
         terms = torch.zeros(len(self.specs), device=self.device)
-        return EpochSums(terms, zero.clone(), zero.clone(), zero.clone(), torch.ones_like(zero))
+        counts = [0] * len(self.specs)
+        return EpochSums(terms, zero.clone(), zero.clone(), zero.clone(), torch.ones_like(zero), counts)
