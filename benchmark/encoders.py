@@ -31,6 +31,8 @@ FILE_PATTERNS = (
     "model-*-of-*.safetensors",
     "model.safetensors.index.json",
 )
+# One of these at least makes a tokenizer; without any, transformers would make one that knows no word.
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 # Raise this number whenever the same declaration would build another tiny encoder.
 BUILD_VERSION = 1
 
@@ -57,7 +59,7 @@ def find_encoder(encoder: Encoder, folders: Iterable[Path], build_folder: Path) 
     for parent in folders:
         for name in names:
             if (parent / name / "config.json").is_file():
-                _require_safetensors(parent / name)
+                _require_whole(parent / name)
                 return FoundEncoder(parent / name, "folder", None)
     return _find_in_hub_cache(encoder.source)
 
@@ -65,19 +67,21 @@ def find_encoder(encoder: Encoder, folders: Iterable[Path], build_folder: Path) 
 def fetch_encoder(source: PretrainedSource) -> FoundEncoder:
     """Download the encoder at its declared revision into the hub's cache (files already there are not fetched again).
 
-    Raises UserError where the hub cannot be reached, has no such model or revision, or only pickled weights.
+    Weights come last, for what has them counts as fetched. Raises UserError where the hub cannot be reached, has no
+    such model or revision, or only pickled weights.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        folder = snapshot_download(source.id, revision=source.revision, allow_patterns=list(FILE_PATTERNS))
+        for patterns in ([name for name in FILE_PATTERNS if "safetensors" not in name], list(FILE_PATTERNS)):
+            folder = snapshot_download(source.id, revision=source.revision, allow_patterns=patterns)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise UserError(
             f"{source.id} (revision {source.revision}) could not be fetched from the hub: {first_line(error)}. Put a "
             "copy of it into a folder and name that folder by --encoder-dir or BENCHMARK_ENCODER_DIR."
         ) from None
-    _require_safetensors(Path(folder))
+    _require_whole(Path(folder))
     return FoundEncoder(Path(folder), "hub", Path(folder).name)  # the hub's cache names a snapshot by its commit
 
 
@@ -158,7 +162,7 @@ def _find_in_hub_cache(source: PretrainedSource) -> FoundEncoder | None:
     reference = repository / "refs" / source.revision
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else source.revision
     folder = repository / "snapshots" / commit
-    if not (folder / "config.json").is_file() or not _has_safetensors(folder):
+    if not (folder / "config.json").is_file() or not _has_safetensors(folder) or not _has_tokenizer(folder):
         return None
     return FoundEncoder(folder, "hub", commit)
 
@@ -172,10 +176,29 @@ def hub_cache() -> Path:
 
 
 def _has_safetensors(folder: Path) -> bool:
-    return any(folder.glob("model*.safetensors"))
+    """Whether all weights are here, in one file or in every part that the index names."""
+    if (folder / "model.safetensors").is_file():
+        return True
+    try:
+        index = json.loads((folder / "model.safetensors.index.json").read_text(encoding="utf-8"))
+        parts = set(index["weight_map"].values())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+    return bool(parts) and all((folder / str(part)).is_file() for part in parts)
 
 
-def _require_safetensors(folder: Path) -> None:
+def _has_tokenizer(folder: Path) -> bool:
+    return any(path.is_file() for pattern in _TOKENIZERS for path in folder.glob(pattern))
+
+
+def _require_whole(folder: Path) -> None:
+    if not _has_tokenizer(folder):
+        raise UserError(f"{folder} has no tokenizer ({', '.join(_TOKENIZERS)}); add its file, or name another copy.")
+    if any(folder.glob("model-*-of-*.safetensors")) and not _has_safetensors(folder):
+        raise UserError(
+            f"{folder} has not all parts of the weights, or no model.safetensors.index.json that names them; copy or "
+            "fetch the rest."
+        )
     if not _has_safetensors(folder):
         raise UserError(
             f"{folder} has no model.safetensors; pickled weights are never loaded, because loading them can run code. "

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data import fetch_dataset, load_corpus
+from benchmark.data import fetch_dataset, fetch_hub_splits, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
 from tests.conftest import EXPERIMENTS
@@ -184,6 +185,29 @@ def test_whatever_the_hubs_library_raises_is_one_sentence(tmp_path: Path, monkey
     base["publisher"] = {"name": "P", "homepage": "-", "licence": "-", "hub": hub}
     with pytest.raises(UserError, match=r"from the hub .org/data.: Dataset scripts are no longer supported"):
         fetch_dataset("mine", Dataset.model_validate(base), tmp_path)
+
+
+def test_without_the_hub_the_newest_revision_that_is_whole_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    class Away:
+        def dataset_info(self, _: str) -> None:
+            raise OSError("no network")
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Away)
+    revisions = [tmp_path / "hub" / "org--data" / name for name in ("aaa", "bbb", "ccc")]
+    for age, (revision, files) in enumerate(zip(revisions, (["train", "test"], ["train"], []), strict=True)):
+        revision.mkdir(parents=True)
+        for name in files:
+            (revision / f"{name}.parquet").write_bytes(b"")
+        os.utime(revision, (age, age))
+    both = fetch_hub_splits("org/data", {"train": "train", "test": "test"}, tmp_path)
+    assert both == {name: revisions[0] / f"{name}.parquet" for name in ("train", "test")}
+    assert fetch_hub_splits("org/data", {"train": "train"}, tmp_path) == {"train": revisions[1] / "train.parquet"}
+    with pytest.raises(UserError, match=r"the hub has no such data set or cannot be reached .OSError."):
+        fetch_hub_splits("org/data", {"train": "validation"}, tmp_path)
 
 
 def test_what_ships_names_every_publisher() -> None:

@@ -1,5 +1,6 @@
 """Label vectors, heads, rows and encoders: packed rows give what each text gives alone."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -478,6 +479,39 @@ def test_encoders_are_looked_for_in_folders_then_in_the_hubs_cache(
         shutil.copytree(folders["bert"], tmp_path / "models" / place)
         found = find_encoder(declared, [tmp_path / "models"], tmp_path)
         assert (found.folder, found.origin) == (tmp_path / "models" / place, "folder")
+
+
+def test_what_was_fetched_in_part_does_not_count_as_here(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fetch that was interrupted, or another program that took what it needed: benchmark.prepare fetches the rest."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    declared = built().model_copy(update={"source": pretrained("org/name", revision="c" * 40)})
+    snapshot = tmp_path / "hf" / "hub" / "models--org--name" / "snapshots" / ("c" * 40)
+    shutil.copytree(folders["bert"], snapshot)
+
+    def here() -> bool:
+        return find_encoder(declared, [], tmp_path) is not None
+
+    assert here()
+    tokenizer = (snapshot / "tokenizer.json").rename(tmp_path / "tokenizer.json")
+    assert not here()
+    shutil.copytree(snapshot, tmp_path / "models" / "name")
+    with pytest.raises(UserError, match=r"name has no tokenizer .tokenizer\.json, vocab\.txt"):
+        find_encoder(declared, [tmp_path / "models"], tmp_path)
+    tokenizer.rename(snapshot / "tokenizer.json")
+    parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    (snapshot / "model.safetensors").rename(snapshot / parts[0])
+    assert not here()  # no index says whether that is all
+    index = {"weight_map": {"a": parts[0], "b": parts[1]}}
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert not here()
+    shutil.copytree(snapshot, tmp_path / "other" / "name")
+    with pytest.raises(UserError, match="name has not all parts of the weights"):
+        find_encoder(declared, [tmp_path / "other"], tmp_path)
+    (snapshot / parts[1]).write_bytes(b"")
+    assert here()
 
 
 @needs_real_encoder

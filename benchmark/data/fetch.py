@@ -4,7 +4,7 @@ import fnmatch
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmark.declarations import Dataset, Download, FileSource, HubDownload
@@ -46,12 +46,13 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
 def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path, config: str | None = None) -> dict[str, Path]:
     """Splits of a data set of the hub (role to the hub's name), in one of its configurations, as Parquet files in a
     folder of its current revision below ``cache``; what is there already is not fetched again, and without a network
-    the newest one there is taken.
+    the newest one there that has them all is taken.
 
     Raises UserError where the hub cannot be reached or has no such data set, configuration or split.
     """
     name = hub_id if config is None else f"{hub_id}/{config}"
-    revision = _hub_folder(name, hub_id, cache / "hub" / hub_id.replace("/", "--"))
+    files = [Path(config or "") / f"{split}.parquet" for split in splits.values()]
+    revision = _hub_folder(name, hub_id, cache / "hub" / hub_id.replace("/", "--"), files)
     folder = revision if config is None else revision / config
     paths = {}
     for role, split in splits.items():
@@ -65,16 +66,19 @@ def fetch_hub_splits(hub_id: str, splits: Mapping[str, str], cache: Path, config
     return paths
 
 
-def _hub_folder(name: str, hub_id: str, parent: Path) -> Path:
-    """The folder of the data set's current revision; ``name`` is what the user calls it."""
+def _hub_folder(name: str, hub_id: str, parent: Path, files: Iterable[Path]) -> Path:
+    """The folder of the data set's current revision, or where the hub does not answer the newest with all ``files``;
+    ``name`` is what the user calls it.
+    """
     from huggingface_hub import HfApi
 
     try:
         revision = HfApi().dataset_info(hub_id).sha
     except Exception as error:  # the hub's errors and those of the client below it have no class in common
-        here = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime) if parent.is_dir() else []
-        if here:
-            return here[-1]
+        revisions = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime) if parent.is_dir() else []
+        whole = [folder for folder in revisions if all((folder / file).is_file() for file in files)]
+        if whole:
+            return whole[-1]
         raise UserError(
             f'"{name}" is not a file here, and the hub has no such data set or cannot be reached '
             f"({type(error).__name__})."
