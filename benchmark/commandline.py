@@ -25,6 +25,7 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
     interrupted, 141 nobody reads the output any more.
     """
     arguments = parser.parse_args()
+    _refuse_repeated(parser, sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every sign of a table
             stream.reconfigure(errors="replace")
@@ -48,6 +49,15 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
         print(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept", file=sys.stderr)
         code = WRONG_INPUT
     sys.exit(code)
+
+
+def _refuse_repeated(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """An option said twice would quietly keep the last: all values belong to one."""
+    known = {name for action in parser._actions for name in action.option_strings}
+    names = [word.partition("=")[0] for word in given]
+    for name in known:
+        if names.count(name) > 1:
+            parser.error(f"{name} is given twice; give it once, with everything that belongs to it")
 
 
 def new_console() -> Console:

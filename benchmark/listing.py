@@ -111,7 +111,7 @@ def _searches(registry: Registry, profile_name: str, finished: Finished[Outline]
     seeds = registry.profile(profile_name).seeds
     rows = []
     for name, search in select_searches(registry, profile_name, searches_for(registry, profile_name)).items():
-        plan = plan_searches(registry, profile_name, {name: search}, seeds, Inputs(), finished)
+        plan = plan_searches(registry, profile_name, {name: search}, seeds, Inputs(), finished, leave_out=True)
         rows.append((name, *_counts(plan), search.caption))
     return [_section("Searches (--search)", ("name", "done", "of", "what"), rows)] if rows else []
 

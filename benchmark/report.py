@@ -97,6 +97,8 @@ def _command(arguments: argparse.Namespace) -> int:
         methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
     elif arguments.claims:
+        if not narrowed(registry, profile_name, {claim.table for claim in registry.claims.values()}):
+            raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
         texts = advice_in(builder, tables, _of_some(registry, profile_name, tables))
@@ -106,6 +108,8 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = ranking_in(builder, tables, _of_some(registry, profile_name, tables))
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
+        if arguments.compare and not any(cell.paper is not None for grid in grids for cell in grid.cells):
+            raise UserError(f"The paper has no numbers for {', '.join(tables)}; leave out --compare.")
         if arguments.format == "html":
             texts = page_in(builder, tables, grids)
         else:

@@ -104,14 +104,19 @@ def plan_searches(
     inputs: Inputs,
     finished: Finished[Any],
     redo: bool = False,
+    leave_out: bool = False,
 ) -> list[PlannedRun]:
-    """The runs of all candidates, once each; ``searches`` as ``select_searches`` gives them."""
+    """The runs of all candidates, once each; ``searches`` as ``select_searches`` gives them, the rest as for
+    ``make_plan``.
+    """
     planned: dict[str, PlannedRun] = {}
     for name, table in searches.items():
         search = registry.search(name)
         for candidate in candidates(registry, profile_name, search):
             settings = in_words([axis.label for axis in search.axes], [value_in_words(one) for one in candidate.values])
-            for run in make_plan(candidate.registry, profile_name, {name: table}, seeds, inputs, finished, redo):
+            for run in make_plan(
+                candidate.registry, profile_name, {name: table}, seeds, inputs, finished, redo, leave_out
+            ):
                 before = planned.get(run.run_id)
                 tables = run.tables if before is None else tuple(dict.fromkeys([*before.tables, *run.tables]))
                 planned[run.run_id] = replace(run, tables=tables, settings=settings)

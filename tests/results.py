@@ -20,6 +20,7 @@ from benchmark.store import (
     Logits,
     Result,
     TrainingRecord,
+    ViewRecord,
 )
 
 FINGERPRINTS = {"tnews": "a" * 64, "hwu64": "b" * 64, "banking77": "c" * 64}
@@ -105,9 +106,15 @@ def made_result(
 
 
 def with_scores(result: Result, **scores: float) -> Result:
-    """The same result with other scores in every view."""
-    views = [view.model_copy(update={"scores": view.scores | scores}) for view in result.views]
-    return result.model_copy(update={"views": views})
+    """The same result with other scores in every view, F1 and ECE being those of every label alike."""
+
+    def changed(view: ViewRecord) -> ViewRecord:
+        n = len(view.per_label.f1)
+        parts = {"f1": [scores.get("f1", 0.0)] * n, "ece": [scores.get("ece", 0.0) / n] * n}
+        labels = view.per_label.model_copy(update={name: parts[name] for name in parts.keys() & scores.keys()})
+        return view.model_copy(update={"scores": view.scores | scores, "per_label": labels})
+
+    return result.model_copy(update={"views": [changed(view) for view in result.views]})
 
 
 def failed_result(run: RunSpec) -> Result:

@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmark.registry import load_registry
+from benchmark.registry import Registry, Subject, load_registry, resolve_run
+from benchmark.specs import identity
+from benchmark.store import ResultFolder
 from tests.conftest import EXPERIMENTS, PROJECT, Command, run_module
+from tests.results import made_result, tiny_inputs
 from tests.test_registry import TABLES
 
 
@@ -686,6 +689,8 @@ def test_a_report_of_nothing_overwrites_nothing(
         (["--claims", "--ranking"], "--claims and --ranking each stand in place of the tables"),
         (["--recommend", "--format", "latex"], "--recommend is written in Markdown only"),
         (["--data-dir", "/nowhere"], "--data-dir: /nowhere is not a folder."),
+        (["--seeds", "0", "--seeds=1"], "--seeds is given twice; give it once, with everything that belongs to it"),
+        (["--table", "more_methods", "--compare"], "The paper has no numbers for more_methods; leave out --compare."),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: list[str], sentence: str) -> None:
@@ -706,6 +711,33 @@ def test_numbers_beyond_all_measure_are_refused(arguments: list[str], sentence: 
     call = run_module("run", "--dry-run", "--profile", "demo", *arguments)
     assert (call.returncode, "Traceback" in call.stderr) == (2, False)
     assert sentence in call.stderr
+
+
+def test_claims_about_other_data_are_one_sentence(experiments: Path, tmp_path: Path, registry: Registry) -> None:
+    (experiments / "own").mkdir()
+    (experiments / "own" / "desk.yaml").write_text(
+        "profiles:\n  desk: {description: D., seeds: [0], datasets: {desk: tiny_tnews}, encoders: {base: tiny_base},\n"
+        "    training: [{max_length: 16, learning_rate: 1.0e-3, weight_decay: 0, betas: [0.9, 0.999], epsilon: 1.0e-8, "
+        "batch_size: 8, epochs: 3, warmup_share: 0.1, decay: none, max_gradient_norm: none, precision: auto}]}\n"
+        "tables:\n  desk: {number: X, caption: Desk., rows: [[{method: bert}]], "
+        "columns: [{label: Desk, dataset: desk, metrics: [f1]}]}\n"
+    )
+    own = load_registry(experiments)
+    run = resolve_run(own, "desk", Subject("desk", "base", "bert"), 0, tiny_inputs())
+    made = made_result(registry, Subject("tnews", "base", "bert"))
+    data = made.data.model_copy(update={"fingerprint": run.data.fingerprint})
+    result = made.model_copy(update={"run": run, "run_id": identity(run), "data": data})
+    folder = ResultFolder(tmp_path / "results", "desk")
+    folder.make()
+    folder.put(result, None)
+    options = ["--experiments", experiments, "--results-dir", tmp_path / "results", "--tables-dir", tmp_path / "tables"]
+    for what, sentence in (
+        ("--claims", "The paper claims nothing about the data of profile desk; leave out --claims."),
+        ("--compare", "The paper has no numbers for desk; leave out --compare."),
+    ):
+        call = run_module("report", "--profile", "desk", what, *options)
+        assert (call.returncode, call.stderr.strip()) == (2, f"error: {sentence}")
+    assert not (tmp_path / "tables").exists()
 
 
 def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ def test_what_cannot_be_drawn_is_said_and_no_old_picture_stays(registry: Registr
     assert names == []
     assert remarks == [
         "Figures left out: noise (no result); confidence (the run failed (diverged)); "
-        "per_label (data set elsewhere is not in profile tiny).",
+        "1 of data sets that profile tiny does not have.",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 

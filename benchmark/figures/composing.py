@@ -72,12 +72,14 @@ class Composer:
         """What stood in the way of drawing as declared."""
         return [] if self.lettering.complaint is None else [self.lettering.complaint]
 
-    def draw(self, figure: AnyFigure, dataset: str) -> Picture | str:
-        """The picture of one figure (``dataset``: a role), or half a sentence that says why there is none."""
+    def draw(self, figure: AnyFigure, dataset: str) -> Picture | str | None:
+        """The picture of one figure (``dataset``: a role), or half a sentence that says why there is none; None where
+        the profile does not have that data set at all.
+        """
         if isinstance(figure, F1AgainstEceFigure):
             return self._scatter(figure)
         if dataset not in self.profile.datasets:
-            return f"data set {dataset} is not in profile {self.profile_name}"
+            return None
         if isinstance(figure, NoiseFigure):
             return self._noise(figure, dataset)
         declared = [figure.method] if isinstance(figure, ConfidenceFigure) else figure.methods

@@ -35,16 +35,21 @@ def draw_figures(
     composer = Composer(registry, profile_name, finished, inputs, seeds)
     written: list[Path] = []
     left_out: dict[str, list[str]] = {}
+    elsewhere = 0  # of those of other profiles a number says enough
     with composer.house_style():
         for name, figure, dataset in _each(registry, profile_name):
             drawn = composer.draw(figure, dataset)
-            if isinstance(drawn, str):
-                left_out.setdefault(drawn, []).append(name)
+            if drawn is None or isinstance(drawn, str):
                 remove_figure(folder, name)
+                elsewhere += drawn is None
+                if drawn is not None:
+                    left_out.setdefault(drawn, []).append(name)
             else:
                 written += save_figure(drawn, folder, name)
-    reasons = "; ".join(f"{', '.join(names)} ({why})" for why, names in left_out.items())
-    sentences = [f"Figures left out: {reasons}."] if left_out else []
+    reasons = [f"{', '.join(names)} ({why})" for why, names in left_out.items()]
+    if elsewhere:
+        reasons.append(f"{elsewhere} of data sets that profile {profile_name} does not have")
+    sentences = [f"Figures left out: {'; '.join(reasons)}."] if reasons else []
     return written, sentences + composer.complaints()
 
 

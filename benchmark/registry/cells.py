@@ -102,17 +102,22 @@ def select_tables(
     """The tables of those names ("all": every one that is not optional), narrowed to the profile and to what was asked
     for, empty ones left out.
 
-    Raises UserError for an unknown table, data set or method, with the nearest known name, and where nothing is left.
+    Raises UserError for an unknown table, data set or method, with the nearest known name, where nothing is left, and
+    for a method that is in no row of what is left.
     """
     profile = registry.profile(profile_name)
     require_known(datasets, profile.datasets, f"data set of profile {profile_name} called")
     require_known(methods, registry.methods.methods, "method")
     require_known(names, [*registry.tables, "all"], "table")
     tables = narrowed(registry, profile_name, names, datasets, methods)
+    whole = _whole(registry, names)
     if not tables:
-        whole = _whole(registry, names)
-        nothing = f"Profile {profile_name} has nothing of what was asked for in {', '.join(whole)}."
+        of = ", ".join(whole) if "all" not in names else "its tables"
+        nothing = f"Profile {profile_name} has nothing of what was asked for in {of}."
         raise UserError(f"{nothing} {_where_else(registry, profile_name, whole, datasets, methods)}".rstrip())
+    shown = {row.method for table in tables.values() for row in table.every_row}
+    if not shown.issuperset(methods or ()):
+        raise UserError(_where_else(registry, profile_name, list(tables), datasets, methods))
     return tables
 
 
@@ -126,9 +131,9 @@ def _where_else(
         having = [name for name, rows in by_table.items() if rows.issuperset(absent)]
         having = list(narrowed(registry, profile_name, having, datasets, methods))
         where = (
-            f"--table {' '.join(having)} {'has' if len(having) == 1 else 'have'}" if having else "one of your own can"
+            f"--table {' '.join(having)} {'has' if len(having) == 1 else 'have'}" if having else "add one to a table"
         )
-        return f"No row of them has {', '.join(absent)}; {where}."
+        return f"No row of the tables has {', '.join(absent)}; {where}."
     others = [
         name
         for name in registry.profiles

@@ -222,6 +222,10 @@ _MODELS: dict[str, type[Declared]] = {
 }
 
 
+# What validation says in words of Python, in those of YAML.
+_EXPECTED = {"tuple_type": "a list", "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
+
+
 class _File:
     """One registry file, validated, with the line of each key."""
 
@@ -247,6 +251,9 @@ class _File:
             message = f"the key {item['ctx']['discriminator']} is missing"
         elif item["type"] == "missing":
             message = f"the key {at[-1]} is missing"
+        elif item["type"] in _EXPECTED:
+            message = f"{_EXPECTED[item['type']]} is expected"
+            message += "" if isinstance(item["input"], dict | list) else f", not {item['input']!r}"
         elif not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
         return f"{self.place(at)}: {message}{'' if message.endswith('?') else '.'}"

@@ -16,6 +16,7 @@ from benchmark.store.views import ResultLike
 
 SCHEMA_VERSION: Literal[4] = 4
 RELIABILITY_BINS = 60
+_ROUNDING = 1e-9  # of sums in another order
 
 
 class Record(BaseModel):
@@ -180,7 +181,18 @@ class ViewRecord(Record):
             raise ValueError("view_id is not the identity of the view")
         if (self.resampled.n_resamples if self.resampled else 0) != self.view.resamples:
             raise ValueError("there are other scores on resamples than the view asks for")
+        for name, value in self._made_of_parts().items():
+            if abs(value - self.scores.get(name, value)) > _ROUNDING:
+                raise ValueError(f"{name} is not what the parts of it beside it add up to")
         return self
+
+    def _made_of_parts(self) -> dict[str, float]:
+        """The scores that follow from what stands beside them: who changes one by hand would have to change all."""
+        labels, bins = self.per_label, self.reliability
+        n_labels, n_rows = max(len(labels.f1), 1), max(sum(bins.count), 1)
+        right = sum(count * share for count, share in zip(bins.count, bins.accuracy, strict=True) if share is not None)
+        means = {name: sum(getattr(labels, name)) / n_labels for name in ("precision", "recall", "f1")}
+        return means | {"ece": sum(labels.ece), "accuracy": right / n_rows}
 
 
 class LogitsRecord(Record):
