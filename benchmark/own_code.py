@@ -5,6 +5,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ from typing import Any
 
 from benchmark.errors import UserError, first_line, nearest
 
+_OWN = "benchmark_own_"  # before the names of the user's modules, so that no installed one is taken for them
 # The folder that is looked into before installed packages; of the process, for functions are called from deep within.
 _folders: list[Path] = []
 
@@ -100,7 +102,17 @@ def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: 
     except BaseException as error:  # sys.exit, too, which is not for it to call
         if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
             raise
-        raise UserError(f"{name} failed: {type(error).__name__}: {first_line(error)}") from error
+        raise UserError(f"{name} failed{_place(error)}: {type(error).__name__}: {first_line(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """The line of the user's file that an error came from, in brackets; nothing where it came from none."""
+    places = [
+        f" ({frame.f_code.co_filename}:{line})"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).startswith(_OWN)
+    ]
+    return places[-1] if places else ""
 
 
 def _find(module: str, folders: list[Path]) -> Path:
@@ -122,7 +134,7 @@ def _imported(module: str, path: Path) -> ModuleType:
     """The module, run once a process; one of the folder under a name that no installed one can have."""
     if not any(path.parent == folder for folder in _folders):
         return importlib.import_module(module)
-    name = f"benchmark_own_{module}"
+    name = f"{_OWN}{module}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None, "a file of Python source has a loader"

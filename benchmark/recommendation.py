@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
+from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform
 from benchmark.declarations import Metric, Table, TableColumn, TableRow
-from benchmark.registry import Subject, clean_columns
+from benchmark.registry import clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
 from benchmark.tables import (
     Cell,
     GridBuilder,
     GridRow,
-    Scored,
     SharedGrid,
     difference,
     left_out,
@@ -25,8 +24,6 @@ from benchmark.tables import (
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _DECIDING = ("f1", "ece")
-_FEW_ROWS = 200
-_FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
 RULE = (
     "The rule: of the methods that lower ECE and do not lose F1, both against the first one and beyond noise, the one "
     "with the lowest ECE; where there is none, the first one. On few rows ECE favours the surer of two models that are "
@@ -37,10 +34,12 @@ RULE = (
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The advice for one data set: its label, the label of the recommended method, and why, sentence by sentence."""
+    """The advice for one data set: its label, the label of the recommended method (None where what was found can carry
+    no advice), and why, sentence by sentence.
+    """
 
     dataset: str
-    method: str
+    method: str | None
     sentences: tuple[str, ...]
 
 
@@ -131,23 +130,28 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     lowest = by_ece[0]
     advised = min(better, key=lambda candidate: candidate.ece.known) if better else baseline
     measures = [builder.registry.metrics[name] for name in others]
+    doubts = [
+        nearly_uniform(builder, dataset, shared.grid.seeds, advised.row),
+        learnt_nothing(builder, dataset, shared.grid.seeds, [baseline.row, advised.row]),
+    ]
+    doubt = " ".join(filter(None, doubts))
+    verdict = _verdict(advised, lowest, baseline)
     sentences = [
-        _verdict(advised, lowest, baseline),
-        _nearly_uniform(builder, dataset, shared.grid.seeds, advised),
-        _learnt_nothing(builder, dataset, shared.grid.seeds, [baseline, advised]),
+        f"No method can be recommended. {doubt}" if doubt else verdict,
+        f"The rule alone would say: {verdict}" if doubt else "",
         "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
-        _by_chance(builder, dataset, shared.grid.seeds, [baseline, advised, *by_ece[:2]]),
+        about_rows(builder, dataset, shared.grid.seeds, baseline.row),
+        by_chance(builder, dataset, shared.grid.seeds, [one.row for one in (baseline, advised, *by_ece[:2])]),
         _without_optimum(advised),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
-        _few_rows(builder, dataset, baseline),
         _by_other_measures(advised, allowed, measures),
         _whose_seeds(shared, builder.seeds),
         trained_in(shared.grid.precisions),
         without_rows(max(candidate.f1.labels_without_rows for candidate in candidates)),
         f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
     ]
-    return Recommendation(label, advised.name, tuple(filter(None, sentences)))
+    return Recommendation(label, None if doubt else advised.name, tuple(filter(None, sentences)))
 
 
 def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
@@ -245,63 +249,3 @@ def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
         )
     parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
     return " ".join(filter(None, parts))
-
-
-def _scored(builder: GridBuilder, dataset: str, method: _Candidate, seeds: Iterable[int]) -> dict[int, Scored]:
-    """What there is of a method, by seed."""
-    found = {seed: builder.finder.scored(Subject(dataset, "base", method.row.key), seed) for seed in seeds}
-    return {seed: one for seed, one in found.items() if not isinstance(one, str)}
-
-
-def _by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
-    """The ECE that a perfectly calibrated model would have on so few rows, as sure as each of these methods, where that
-    is known of two at least.
-    """
-    parts = []
-    for method in dict.fromkeys(methods):
-        found = _scored(builder, dataset, method, seeds)
-        chance = [one.view.scores.get("ece_if_calibrated") for one in found.values()]
-        known = [value for value in chance if value is not None]
-        if known and len(known) == len(seeds):
-            parts.append(f"{number(100 * fmean(known), method.ece.decimals)} as sure as {method.name}")
-    if len(parts) < 2:
-        return ""
-    return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
-
-
-def _nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], advised: _Candidate) -> str:
-    """A caution where the advised method's ECE is so far below what chance makes of a calibrated model's that its
-    probabilities are nearly the same for all labels, which the class-wise sum cannot see.
-    """
-    scores = [one.view.scores for one in _scored(builder, dataset, advised, seeds).values()]
-    below = [one for one in scores if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)]
-    if not below:
-        return ""
-    top = number(100 * fmean(one["top_label_ece"] for one in scores), 2)
-    return (
-        f"{advised.name}'s ECE is far below what chance alone makes of a calibrated model's: it is nearly as sure of "
-        f"every label, which this ECE cannot see. Its top-label ECE is {top}; go by that, or by NLL."
-    )
-
-
-def _learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[_Candidate]) -> str:
-    """A caution where a method is right on no more test rows than whoever always says their commonest label."""
-    parts = []
-    for method in dict.fromkeys(methods):
-        views = {seed: one.view for seed, one in _scored(builder, dataset, method, seeds).items()}
-        none = [
-            str(seed)
-            for seed, view in views.items()
-            if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
-        ]
-        if none:
-            parts.append(f"{method.name} (seed {', '.join(none)})")
-    commonest = "no more often right than whoever always says the commonest label"
-    return f"Nothing was learnt by {' and '.join(parts)}: {commonest}; calibration then says little." if parts else ""
-
-
-def _few_rows(builder: GridBuilder, dataset: str, method: _Candidate) -> str:
-    """A caution where so few test rows stand behind it all that one of them moves the numbers."""
-    found = _scored(builder, dataset, method, builder.seeds).values()
-    rows = min((one.data.rows["test"] for one in found), default=_FEW_ROWS)
-    return f"Only {rows} test rows stand behind this." if rows < _FEW_ROWS else ""

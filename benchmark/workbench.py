@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data import Corpus, corrupt_labels, load_corpus
+from benchmark.data import Corpus, check_corpus, corrupt_labels, load_corpus
 from benchmark.encoders import (
     FileHashes,
     FoundEncoder,
@@ -117,6 +117,7 @@ class Workbench:
                 train_changed=int((labels["train"] != corpus.train.labels).sum()),
                 validation_changed=int((labels["validation"] != corpus.validation.labels).sum()),
             ),
+            remarks=check_corpus(corpus).remarks(),
         )
         return data, record
 

@@ -10,6 +10,7 @@ from benchmark.ensembles import combined, ensembles, score_ensembles
 from benchmark.metrics import softmax
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
+from benchmark.render.text import caption
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
 from benchmark.store import HELD, Logits, Result, ResultFolder, claim
@@ -130,6 +131,10 @@ def test_a_cell_of_ensembles_has_fewer_values_than_seeds_and_says_so(registry: R
         assert (len(bert.values), bert.expected) == (len(set(seeds) - {3}), len(seeds))
         assert (len(ensemble.values), ensemble.partial) == (values, 0 < values < len(seeds))
         assert (ensemble.why_missing is None) == (values == len(seeds))
+        assert {finished.by_run[run].run.seed for run in ensemble.sources} == ({0, 1, 2} if values else set())
+        assert ("Each value of an ensemble is of 3 seeds: its own and the 2 that follow." in caption(grid)) == (
+            values > 0
+        )
 
 
 def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_fewer(

@@ -224,7 +224,7 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
         ("nothing", {"scale": 1.0}, "parts:nothing must give a scalar tensor, not NoneType"),
         ("of_each", {}, r"parts:of_each must give a scalar tensor, not a tensor of shape \(2,\)"),
         ("counted", {}, "parts:counted gives a value that does not hang on the logits"),
-        ("wrong", {"factor": 1.0}, "parts:wrong failed: ValueError: cannot be"),
+        ("wrong", {"factor": 1.0}, r"parts:wrong failed \(.*/parts\.py:\d+\): ValueError: cannot be"),
         ("gap", {"facter": 1.0}, "parts:gap failed: TypeError: .*facter"),
     ],
 )
@@ -239,9 +239,12 @@ def test_a_loss_that_gives_no_scalar_is_refused(own: Path, function: str, settin
 @pytest.mark.parametrize(
     ("function", "sentence"),
     [
-        ("parts:leaves", "parts:leaves failed: SystemExit: 3"),
+        ("parts:leaves", r"parts:leaves failed \(.*/parts\.py:\d+\): SystemExit: 3"),
         ("parts:endless", "parts:endless asks for more memory than there is"),
-        ("lacking:anything", "lacking:anything failed: ModuleNotFoundError: No module named 'no_such_package'"),
+        (
+            "lacking:anything",
+            r"lacking:anything failed \(.*/lacking\.py:1\): ModuleNotFoundError: No module named 'no_such_package'",
+        ),
     ],
 )
 def test_whatever_a_calibrator_does_is_one_sentence(own: Path, function: str, sentence: str) -> None:
@@ -282,7 +285,7 @@ def test_a_calibrator_that_fails_costs_nothing_but_its_own_row(own: Path, tmp_pa
     for _ in range(2):  # after a training, and from stored logits
         run = run_module("run", *options, "--table", "mine", "--methods", "mine", "mine_cooler", env=environment)
         assert run.returncode == 1
-        assert "parts:wrong failed: ValueError: cannot be" in run.stdout
+        assert re.search(r"parts:wrong failed \(.*/parts\.py:\d+\): ValueError: cannot be", run.stdout)
         assert "Traceback" not in run.stderr
     assert "0 trained, 0 failed, 1 done before" in run.stdout
     (own / "parts.yaml").write_text(ENTRIES, encoding="utf-8")

@@ -431,6 +431,8 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert len(list((tmp_path / "results" / "desk").glob("*.json"))) == 10
     advice = (folder / "recommendation.md").read_text(encoding="utf-8")
     assert "**desk.**" in advice
+    assert "Of the rows it is known: " in advice
+    assert "only 24 test rows: few differences between methods will rise above noise" in advice
     assert advice.strip() in first.stdout
     assert "| BERT " in first.stdout
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -501,6 +503,11 @@ def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp
         (("--data", path, "--text-column", "utterance", "--label-column", "intent", "--methods", ","), "at least one"),
         (("--text-column", "utterance"), "--text-column goes with --data"),
         (("--data", path, "--profile", "tiny"), "leave out --profile"),
+        (
+            ("--data", path, "--table", "main"),
+            "--data makes a table of its own, of this data alone: leave out --table.",
+        ),
+        (("--data", path, "--datasets", "desk"), "of this data alone: leave out --datasets."),
         (("--test-data", path), "--test-data goes with --data"),
         (("--data", path), 'there is no column "text"'),
     ):

@@ -17,7 +17,8 @@ def scored(
     registry: Registry, method: str, f1: float, ece: float, noise: float = 0.001, seed: int = 0, **scores: float
 ) -> Result:
     """A result on TNEWS whose resamples scatter around its scores by ``noise``, independent of other methods'."""
-    result = with_scores(made_result(registry, Subject("tnews", "base", method), seed), f1=f1, ece=ece, **scores)
+    scores = {"f1": f1, "ece": ece, "ece_if_calibrated": ece / 2} | scores
+    result = with_scores(made_result(registry, Subject("tnews", "base", method), seed), **scores)
     draws = np.random.default_rng(sum(map(ord, method)))
     views = []
     for view in result.views:
@@ -219,6 +220,17 @@ def test_few_test_rows_are_a_caution(registry: Registry) -> None:
     assert "Only 60 test rows stand behind this." in found.sentences
 
 
+def test_what_was_found_in_the_rows_is_part_of_the_advice(registry: Registry) -> None:
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
+    remarks = ["test texts that are training or validation texts, too: 60", "only 60 test rows: few differences"]
+    known = [
+        result.model_copy(update={"data": result.data.model_copy(update={"remarks": remarks})}) for result in results
+    ]
+    (found,) = advice(registry, known)
+    assert f"Of the rows it is known: {'; '.join(remarks)}." in found.sentences
+    assert not any("Only 60" in sentence for sentence in found.sentences)  # once is enough
+
+
 def test_an_ece_below_what_chance_makes_is_a_caution(registry: Registry) -> None:
     """Of 1,000 labels all nearly equal the class-wise sum sees little: 0.43 where chance alone makes 0.90."""
     results = [
@@ -226,9 +238,11 @@ def test_an_ece_below_what_chance_makes_is_a_caution(registry: Registry) -> None
         scored(registry, "ls", 0.60, 0.80, ece_if_calibrated=0.85),
     ]
     (found,) = advice(registry, results)
-    assert found.method == "BERT"
-    assert found.sentences[1].startswith("BERT's ECE is far below what chance alone makes of a calibrated model's")
-    assert "Its top-label ECE is 63.40; go by that, or by NLL." in found.sentences[1]
+    assert found.method is None
+    doubt = "No method can be recommended. BERT's ECE is far below what chance alone makes of a calibrated model's"
+    assert found.sentences[0].startswith(doubt)
+    assert found.sentences[0].endswith("Its top-label ECE is 63.40; go by that, or by NLL.")
+    assert found.sentences[1].startswith("The rule alone would say: BERT has the lowest ECE, 43.00,")
     results[0] = scored(registry, "bert", 0.60, 0.43, ece_if_calibrated=0.45)
     assert not any("far below" in sentence for sentence in advice(registry, results)[0].sentences)
 
@@ -246,11 +260,13 @@ def test_a_model_that_has_learnt_nothing_is_a_caution(registry: Registry) -> Non
     higher = shares.index(max(shares))
     assert shares[0] != shares[1]
     (found,) = advice(registry, results(max(shares)), (0, 1))
-    assert (
-        f"Nothing was learnt by BERT (seed {higher}) and LS (seed {higher}): no more often right than whoever always "
-        "says the commonest label; calibration then says little."
-    ) in found.sentences
+    assert found.method is None
+    assert found.sentences[0] == (
+        f"No method can be recommended. Nothing was learnt by BERT (seed {higher}) and LS (seed {higher}): no more "
+        "often right than whoever always says the commonest label; calibration then says little."
+    )
     (found,) = advice(registry, results(max(shares) + 0.01), (0, 1))
+    assert found.method is not None
     assert not any("Nothing was learnt" in sentence for sentence in found.sentences)
 
 

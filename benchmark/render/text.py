@@ -70,6 +70,8 @@ def notes(grid: Grid) -> list[str]:
     parts = []
     if grid.seeds:
         parts.append(seeds_in_words(grid.seeds, f"Mean {PLUS_MINUS} sample standard deviation over"))
+    for size in sorted({cell.trainings for cell in grid.cells if cell.values and cell.trainings > 1}):
+        parts.append(f"Each value of an ensemble is of {size} seeds: its own and the {size - 1} that follow.")
     parts.append("Best as printed in bold.")
     if mixed := trained_in(grid.precisions):
         parts.append(mixed)

@@ -34,7 +34,9 @@ class CorruptionRecord(Record):
 
 
 class DataRecord(Record):
-    """The rows. ``train_label_counts`` counts the clean training labels: the low-frequency tables rank by it."""
+    """The rows. ``train_label_counts`` counts the clean training labels: the low-frequency tables rank by it;
+    ``remarks``: what to know of the rows before numbers made from them are trusted, in words; older results have none.
+    """
 
     dataset: str
     origin: str
@@ -44,6 +46,7 @@ class DataRecord(Record):
     rows: dict[SplitName, Whole]
     train_label_counts: list[Whole]
     corruption: CorruptionRecord
+    remarks: list[str] | None = None
 
     def rarest(self, rank: int) -> int | None:
         """The label of that rank by training count, 1 the rarest; ties by label order; None beyond the last."""

@@ -121,13 +121,20 @@ class GridBuilder:
             seeds=tuple(found),
             trainings=self.finder.trainings(request.parts[0].subject),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
-            sources=tuple(dict.fromkeys(part.result.run_id for parts in found.values() for part in parts)),
+            sources=tuple(dict.fromkeys(run for parts in found.values() for part in parts for run in self._runs(part))),
             labels_without_rows=max(
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
             ),
             temperatures=tuple(_temperatures(found)),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
+
+    def _runs(self, value: _Value) -> Iterator[str]:
+        """The run that a value is of, and where that is an ensemble's the other members at hand."""
+        yield value.result.run_id
+        for member in value.view.members:
+            if member.run_id in self.finder.finished.by_run:
+                yield member.run_id
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
         """The value of one run, or why there is none."""

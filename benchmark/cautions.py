@@ -1,0 +1,76 @@
+"""What to know before a recommendation is followed: of the rows, of what chance does, of models that learnt nothing."""
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from benchmark.registry import Subject
+from benchmark.render.text import number
+from benchmark.tables import GridBuilder, GridRow, Scored
+
+_FEW_ROWS = 200
+_FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
+
+
+def by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[GridRow]) -> str:
+    """The ECE that a perfectly calibrated model would have on so few rows, as sure as each of these methods, where that
+    is known of two at least.
+    """
+    parts, decimals = [], builder.registry.metrics["ece"].decimals
+    for method in {row.key: row for row in methods}.values():
+        found = _scored(builder, dataset, method, seeds)
+        chance = [one.view.scores.get("ece_if_calibrated") for one in found.values()]
+        known = [value for value in chance if value is not None]
+        if known and len(known) == len(seeds):
+            parts.append(f"{number(100 * fmean(known), decimals)} as sure as {method.label}")
+    if len(parts) < 2:
+        return ""
+    return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
+
+
+def nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow) -> str:
+    """A caution where the method's ECE is so far below what chance makes of a calibrated model's that its probabilities
+    are nearly the same for all labels, which the class-wise sum cannot see.
+    """
+    scores = [one.view.scores for one in _scored(builder, dataset, method, seeds).values()]
+    below = [one for one in scores if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)]
+    if not below:
+        return ""
+    top = number(100 * fmean(one["top_label_ece"] for one in scores), builder.registry.metrics["ece"].decimals)
+    return (
+        f"{method.label}'s ECE is far below what chance alone makes of a calibrated model's: it is nearly as sure of "
+        f"every label, which this ECE cannot see. Its top-label ECE is {top}; go by that, or by NLL."
+    )
+
+
+def learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[GridRow]) -> str:
+    """A caution where a method is right on no more test rows than whoever always says their commonest label."""
+    parts = []
+    for method in {row.key: row for row in methods}.values():
+        views = {seed: one.view for seed, one in _scored(builder, dataset, method, seeds).items()}
+        none = [
+            str(seed)
+            for seed, view in views.items()
+            if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
+        ]
+        if none:
+            parts.append(f"{method.label} (seed {', '.join(none)})")
+    commonest = "no more often right than whoever always says the commonest label"
+    return f"Nothing was learnt by {' and '.join(parts)}: {commonest}; calibration then says little." if parts else ""
+
+
+def about_rows(builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow) -> str:
+    """What was found in the rows when they were trained on; of older results, which do not say it, whether so few test
+    rows stand behind them that one of these moves the numbers.
+    """
+    found = _scored(builder, dataset, method, seeds).values()
+    remarks = dict.fromkeys(remark for one in found for remark in one.data.remarks or ())
+    if remarks:
+        return f"Of the rows it is known: {'; '.join(remarks)}."
+    rows = min((one.data.rows["test"] for one in found), default=_FEW_ROWS)
+    return f"Only {rows} test rows stand behind this." if rows < _FEW_ROWS else ""
+
+
+def _scored(builder: GridBuilder, dataset: str, method: GridRow, seeds: Iterable[int]) -> dict[int, Scored]:
+    """What there is of a method, by seed."""
+    found = {seed: builder.finder.scored(Subject(dataset, "base", method.key), seed) for seed in seeds}
+    return {seed: one for seed, one in found.items() if not isinstance(one, str)}
