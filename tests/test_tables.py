@@ -226,6 +226,11 @@ def test_a_table_of_trainings_in_two_precisions_says_so(registry: Registry) -> N
     sentence = "Trained in bfloat16 and float32, which are not told apart here."
     assert sentence in to_markdown(grid(registry, [first, other], "main", seeds=(0, 1)))
     assert sentence not in to_markdown(grid(registry, [first, second], "main", seeds=(0, 1)))
+    hwu64 = made_result(registry, Subject("hwu64", "base", "bert"))
+    hwu64 = hwu64.model_copy(update={"training": hwu64.training.model_copy(update={"precision": "bfloat16"})})
+    apart = to_markdown(grid(registry, [first, hwu64], "main"))  # which nobody compares with each other
+    assert "Trained in bfloat16 (HWU64) and in float32 (TNEWS)." in apart
+    assert sentence not in apart
 
 
 LS_BESIDE_BERT = Comparison(row="ls", against=("bert",), column="HWU64", metric="f1")

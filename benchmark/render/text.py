@@ -73,7 +73,7 @@ def notes(grid: Grid) -> list[str]:
     for size in sorted({cell.trainings for cell in grid.cells if cell.values and cell.trainings > 1}):
         parts.append(f"Each value of an ensemble is of {size} seeds: its own and the {size - 1} that follow.")
     parts.append("Best as printed in bold.")
-    if mixed := trained_in(grid.precisions):
+    if mixed := _trained(grid):
         parts.append(mixed)
     leads = [cell for cell in grid.cells if cell.lead is not None]
     n_leads = len(leads)
@@ -102,6 +102,17 @@ def notes(grid: Grid) -> list[str]:
     if any(cell.partial for cell in grid.cells):
         parts.append("(n=...) fewer values than seeds.")
     return parts
+
+
+def _trained(grid: Grid) -> str:
+    """That a table has trainings in several precisions, and which columns where each has one."""
+    if len(grid.precisions) < 2 or any(len(column.precisions) > 1 for column in grid.columns):
+        return trained_in(grid.precisions)
+    parts = []
+    for precision in grid.precisions:
+        labels = [column.label for column in grid.columns if column.precisions == (precision,)]
+        parts.append(f"{precision} ({', '.join(labels)})")
+    return f"Trained in {' and in '.join(parts)}."
 
 
 def number(value: float | None, decimals: int) -> str:

@@ -1,9 +1,10 @@
 """From a declared table and the results at hand to a grid of cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate, pairwise
 from statistics import fmean
 
 import numpy as np
@@ -60,8 +61,7 @@ class GridBuilder:
         is.
         """
         groups = [[self._row(name, table, row, group) for row in group] for group in table.rows]
-        runs = {run_id for group in groups for row in group for cell in row.cells for run_id in cell.sources}
-        trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
+        cells_of = self._by_column(table, groups)
         return Grid(
             name=name,
             number=table.number,
@@ -73,12 +73,25 @@ class GridBuilder:
                     column.label,
                     tuple(self.registry.metrics[metric].label for metric in column.metrics),
                     tuple(column.metrics),
+                    () if column.mean_over else self._precisions(cells),
                 )
-                for column in table.columns
+                for column, cells in zip(table.columns, cells_of, strict=True)
             ),
             groups=mark_best(groups, per_group=table.best_in == "row_group"),
-            precisions=tuple(sorted({training.precision for training in trainings if training})),
+            precisions=self._precisions(cell for cells in cells_of for cell in cells),
         )
+
+    def _by_column(self, table: Table, groups: Sequence[Sequence[GridRow]]) -> list[list[Cell]]:
+        """The cells under each of the table's columns, a cell a metric and row."""
+        ends = list(accumulate((len(column.metrics) for column in table.columns), initial=0))
+        rows = [row for group in groups for row in group]
+        return [[cell for row in rows for cell in row.cells[start:end]] for start, end in pairwise(ends)]
+
+    def _precisions(self, cells: Iterable[Cell]) -> tuple[str, ...]:
+        """Of the trainings behind the cells."""
+        runs = {run_id for cell in cells for run_id in cell.sources}
+        trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
+        return tuple(sorted({training.precision for training in trainings if training}))
 
     def _row(self, name: str, table: Table, row: TableRow, group: Sequence[TableRow]) -> GridRow:
         key = row_key(row.method, row.encoder)

@@ -110,11 +110,14 @@ class GridRow:
 
 @dataclass(frozen=True)
 class GridColumn:
-    """A heading over one or more metrics, each with the label that it shows and its name in the registry."""
+    """A heading over one or more metrics, each with the label that it shows and its name in the registry.
+    ``precisions``: of the trainings below it, where these are of one data set.
+    """
 
     label: str
     metrics: tuple[str, ...]
     names: tuple[str, ...]
+    precisions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
