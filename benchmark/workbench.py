@@ -65,6 +65,7 @@ class Workbench:
     setup: WorkerSetup
     device: torch.device
     _corpora: dict[Hashable, Corpus] = field(default_factory=dict)
+    _remarks: dict[Hashable, list[str]] = field(default_factory=dict)
     _texts: dict[Hashable, dict[str, TokenisedTexts]] = field(default_factory=dict)
     _places: dict[Hashable, FoundEncoder] = field(default_factory=dict)
     _encoders: OrderedDict[Hashable, LoadedEncoder] = field(default_factory=OrderedDict)
@@ -117,7 +118,7 @@ class Workbench:
                 train_changed=int((labels["train"] != corpus.train.labels).sum()),
                 validation_changed=int((labels["validation"] != corpus.validation.labels).sum()),
             ),
-            remarks=check_corpus(corpus).remarks(),
+            remarks=_once(self._remarks, (corpus.name, corpus.fingerprint), lambda: check_corpus(corpus).remarks()),
         )
         return data, record
 
