@@ -42,18 +42,24 @@ def nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], met
     )
 
 
+def seeds_without_learning(
+    builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow
+) -> tuple[int, ...]:
+    """The seeds with which a method is right on no more test rows than whoever always says their commonest label."""
+    views = {seed: one.view for seed, one in _scored(builder, dataset, method, seeds).items()}
+    return tuple(
+        seed
+        for seed, view in views.items()
+        if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
+    )
+
+
 def learnt_nothing(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[GridRow]) -> str:
-    """A caution where a method is right on no more test rows than whoever always says their commonest label."""
+    """A caution where there are such seeds of any of the methods."""
     parts = []
     for method in {row.key: row for row in methods}.values():
-        views = {seed: one.view for seed, one in _scored(builder, dataset, method, seeds).items()}
-        none = [
-            str(seed)
-            for seed, view in views.items()
-            if view.scores["accuracy"] <= max(view.per_label.support) / sum(view.per_label.support)
-        ]
-        if none:
-            parts.append(f"{method.label} (seed {', '.join(none)})")
+        if none := seeds_without_learning(builder, dataset, seeds, method):
+            parts.append(f"{method.label} (seed {', '.join(map(str, none))})")
     commonest = "no more often right than whoever always says the commonest label"
     return f"Nothing was learnt by {' and '.join(parts)}: {commonest}; calibration then says little." if parts else ""
 

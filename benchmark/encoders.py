@@ -31,8 +31,10 @@ FILE_PATTERNS = (
     "model-*-of-*.safetensors",
     "model.safetensors.index.json",
 )
-# One of these at least makes a tokenizer; without any, transformers would make one that knows no word.
+# One of these at least makes a tokenizer; without any, transformers would make one that knows no word. But those of
+# characters or bytes need none.
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_WITHOUT_VOCABULARY = frozenset({"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"})
 # Raise this number whenever the same declaration would build another tiny encoder.
 BUILD_VERSION = 1
 
@@ -188,7 +190,13 @@ def _has_safetensors(folder: Path) -> bool:
 
 
 def _has_tokenizer(folder: Path) -> bool:
-    return any(path.is_file() for pattern in _TOKENIZERS for path in folder.glob(pattern))
+    if any(path.is_file() for pattern in _TOKENIZERS for path in folder.glob(pattern)):
+        return True
+    try:
+        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        return settings["tokenizer_class"] in _WITHOUT_VOCABULARY
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _require_whole(folder: Path) -> None:

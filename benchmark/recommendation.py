@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform
+from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform, seeds_without_learning
 from benchmark.declarations import Metric, Table, TableColumn, TableRow
 from benchmark.registry import clean_columns
 from benchmark.render.text import number, signed
@@ -75,9 +75,11 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
     baseline.
 
     Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
-    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. All over
-    seeds that all of them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for
-    which fewer than two methods have results is left out.
+    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. A method
+    whose ECE says nothing (``nearly_uniform``) is set aside, and nothing is recommended where that is the baseline and
+    none is better, or where what would be has learnt nothing. All over seeds that all of them have, which may leave out
+    a method that is behind (``over_shared_seeds``). A data set for which fewer than two methods have results is left
+    out.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -123,29 +125,31 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     candidates = [found for row in shared.rows if (found := _candidate(row, first)) is not None]
     if len(candidates) < 2 or candidates[0].row is not first:
         return None
-    baseline = candidates[0]
-    allowed = [candidate for candidate in candidates if not candidate.loses_f1]
+    baseline, seeds = candidates[0], shared.grid.seeds
+    uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(builder, dataset, seeds, one.row))}
+    allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in uniform)]
     better = [candidate for candidate in allowed if candidate.lowers_ece]
     by_ece = sorted(allowed, key=lambda candidate: candidate.ece.known)
     lowest = by_ece[0]
     advised = min(better, key=lambda candidate: candidate.ece.known) if better else baseline
     measures = [builder.registry.metrics[name] for name in others]
-    doubts = [
-        nearly_uniform(builder, dataset, shared.grid.seeds, advised.row),
-        learnt_nothing(builder, dataset, shared.grid.seeds, [baseline.row, advised.row]),
-    ]
-    doubt = " ".join(filter(None, doubts))
-    verdict = _verdict(advised, lowest, baseline)
-    sentences = [
-        f"No method can be recommended. {doubt}" if doubt else verdict,
-        f"The rule alone would say: {verdict}" if doubt else "",
-        "That is one training each; another seed may say otherwise." if len(shared.grid.seeds) == 1 else "",
-        about_rows(builder, dataset, shared.grid.seeds, baseline.row),
-        by_chance(builder, dataset, shared.grid.seeds, [one.row for one in (baseline, advised, *by_ece[:2])]),
+    nothing = learnt_nothing(builder, dataset, seeds, [baseline.row, advised.row])
+    none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
+    doubt = " ".join(filter(None, [uniform.get(advised.name, ""), nothing if none_learnt else ""]))
+    about_advised = [
         _without_optimum(advised),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _by_other_measures(advised, allowed, measures),
+    ]
+    sentences = [
+        f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
+        "" if none_learnt else nothing,
+        *(f"Set aside: {caution}" for name, caution in uniform.items() if name != advised.name),
+        "That is one training each; another seed may say otherwise." if len(seeds) == 1 else "",
+        about_rows(builder, dataset, seeds, baseline.row),
+        by_chance(builder, dataset, seeds, [one.row for one in (baseline, advised, *by_ece[:2])]),
+        *([] if doubt else about_advised),
         _whose_seeds(shared, builder.seeds),
         trained_in(shared.grid.precisions),
         without_rows(max(candidate.f1.labels_without_rows for candidate in candidates)),

@@ -21,7 +21,7 @@ from benchmark.registry import (
     table_subjects,
     validation_view,
 )
-from benchmark.specs import ViewSpec, recipe_identity
+from benchmark.specs import RunSpec, ViewSpec, recipe_identity
 from benchmark.store import Result
 from benchmark.tables import Cell
 
@@ -144,16 +144,16 @@ def choices(
     view = validation_view(registry)
 
     def choice(subject: Subject) -> Choice:
-        declared = recipe_identity(resolve_run(registry, profile_name, subject, 0, inputs))
-        runs = [resolve_run(option.registry, profile_name, subject, 0, inputs) for option in options]
-        found = [{seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds} for run in runs]
+        declared = _run(registry, profile_name, subject, inputs)
+        runs = [_run(option.registry, profile_name, subject, inputs) for option in options]
+        found = [_by_seed(finished, run, seeds) for run in runs]
         failed = [any(_failed(result) for result in results.values()) for results in found]
         by = registry.metrics[search.choose_by].score
         scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
         usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
         shared = [seed for seed in seeds if usable and all(by in (one[seed] or {}) for one in usable)]
         looked_at = shared or [seed for seed in seeds if any(results[seed] is not None for results in found)]
-        is_declared = [recipe_identity(run) == declared for run in runs]
+        is_declared = [bool(run and declared and recipe_identity(run) == recipe_identity(declared)) for run in runs]
         tried = [
             _tried(registry, search, option, [one[seed] for seed in looked_at], fell, same)
             for option, one, fell, same in zip(options, scores, failed, is_declared, strict=True)
@@ -176,6 +176,20 @@ def choices(
 
     profile = registry.profile(profile_name)
     return [choice(subject) for subject in table_subjects(registry, table) if is_offered(profile, subject)]
+
+
+def _run(registry: Registry, profile_name: str, subject: Subject, inputs: Inputs) -> RunSpec | None:
+    """The run of seed 0; None where its settings do not go together, so that there can be no result of it."""
+    try:
+        return resolve_run(registry, profile_name, subject, 0, inputs)
+    except UserError:
+        return None
+
+
+def _by_seed(finished: Finished[Result], run: RunSpec | None, seeds: Sequence[int]) -> dict[int, Result | None]:
+    if run is None:
+        return dict.fromkeys(seeds)
+    return {seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds}
 
 
 def _failed(result: Result | None) -> bool:

@@ -118,9 +118,14 @@ class Workbench:
                 train_changed=int((labels["train"] != corpus.train.labels).sum()),
                 validation_changed=int((labels["validation"] != corpus.validation.labels).sum()),
             ),
-            remarks=_once(self._remarks, (corpus.name, corpus.fingerprint), lambda: check_corpus(corpus).remarks()),
+            remarks=self._found_in(corpus),
         )
         return data, record
+
+    def _found_in(self, corpus: Corpus) -> list[str]:
+        """What to know of its rows, in words and without the texts, which belong in no result."""
+        key = (corpus.name, corpus.fingerprint)
+        return _once(self._remarks, key, lambda: check_corpus(corpus).remarks(with_texts=False))
 
     def _load(self, job: Job) -> LoadedEncoder:
         found = self._find(job)

@@ -500,6 +500,11 @@ def test_what_was_fetched_in_part_does_not_count_as_here(
     shutil.copytree(snapshot, tmp_path / "models" / "name")
     with pytest.raises(UserError, match=r"name has no tokenizer .tokenizer\.json, vocab\.txt"):
         find_encoder(declared, [tmp_path / "models"], tmp_path)
+    settings = snapshot / "tokenizer_config.json"
+    kept = settings.read_text(encoding="utf-8")
+    settings.write_text('{"tokenizer_class": "CanineTokenizer"}')  # of characters, which are no vocabulary
+    assert here()
+    settings.write_text(kept, encoding="utf-8")
     tokenizer.rename(snapshot / "tokenizer.json")
     parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
     (snapshot / "model.safetensors").rename(snapshot / parts[0])

@@ -242,7 +242,13 @@ def test_an_ece_below_what_chance_makes_is_a_caution(registry: Registry) -> None
     doubt = "No method can be recommended. BERT's ECE is far below what chance alone makes of a calibrated model's"
     assert found.sentences[0].startswith(doubt)
     assert found.sentences[0].endswith("Its top-label ECE is 63.40; go by that, or by NLL.")
-    assert found.sentences[1].startswith("The rule alone would say: BERT has the lowest ECE, 43.00,")
+    assert not any("cannot be told" in sentence or "By other measures" in sentence for sentence in found.sentences)
+    uniform = scored(registry, "ls", 0.60, 0.10, ece_if_calibrated=0.85, top_label_ece=0.5)
+    others = [scored(registry, "bert", 0.60, 0.50), uniform, scored(registry, "poscal", 0.60, 0.40)]
+    (found,) = advice(registry, others)  # it costs itself, and no other
+    assert found.method == "PosCal"
+    assert found.sentences[0].startswith("Use PosCal: ")
+    assert found.sentences[1].startswith("Set aside: LS's ECE is far below what chance alone makes")
     results[0] = scored(registry, "bert", 0.60, 0.43, ece_if_calibrated=0.45)
     assert not any("far below" in sentence for sentence in advice(registry, results)[0].sentences)
 
@@ -260,11 +266,18 @@ def test_a_model_that_has_learnt_nothing_is_a_caution(registry: Registry) -> Non
     higher = shares.index(max(shares))
     assert shares[0] != shares[1]
     (found,) = advice(registry, results(max(shares)), (0, 1))
-    assert found.method is None
-    assert found.sentences[0] == (
-        f"No method can be recommended. Nothing was learnt by BERT (seed {higher}) and LS (seed {higher}): no more "
-        "often right than whoever always says the commonest label; calibration then says little."
+    assert found.method == "LS"
+    assert found.sentences[1] == (
+        f"Nothing was learnt by BERT (seed {higher}) and LS (seed {higher}): no more often right than whoever always "
+        "says the commonest label; calibration then says little."
     )
+    (found,) = advice(registry, results(min(shares)), (0, 1))
+    assert found.method is None
+    assert found.sentences[0].startswith("No method can be recommended. Nothing was learnt by BERT (seed 0, 1) and LS")
+    collapsed = [*results(min(shares))[:2], *results(0.9)[2:]]  # BERT, and LS has not
+    (found,) = advice(registry, collapsed, (0, 1))
+    assert found.method == "LS"
+    assert found.sentences[1].startswith("Nothing was learnt by BERT (seed 0, 1): ")
     (found,) = advice(registry, results(max(shares) + 0.01), (0, 1))
     assert found.method is not None
     assert not any("Nothing was learnt" in sentence for sentence in found.sentences)

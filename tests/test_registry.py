@@ -4,10 +4,12 @@ name.
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmark.declarations import TableRow
 from benchmark.errors import UserError
 from benchmark.registry import (
     Inputs,
@@ -234,12 +236,25 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
             "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods have.",
         ),
         (["all"], None, ["focal"], "No row of the tables has focal; --table more_methods has."),
-        (["main"], None, ["bert", "focal"], "No row of the tables has focal; --table more_methods has."),
+        (
+            ["main"],
+            None,
+            ["bert", "focal"],
+            "Profile paper has no row of focal in what was asked for. No row of the tables has focal; --table more_",
+        ),
     ],
 )
 def test_unknown_selections_lead_to_known_ones(names, datasets, methods, sentence) -> None:
     with pytest.raises(UserError, match=re.escape(sentence)):
         select_tables(load_registry(EXPERIMENTS), "paper", names, datasets, methods)
+
+
+def test_a_method_on_an_encoder_that_the_profile_lacks_is_named() -> None:
+    registry = load_registry(EXPERIMENTS)
+    rows = ((TableRow(method="bert"), TableRow(method="hs_rau", encoder="bert_large")),)
+    mine = registry.tables["main"].model_copy(update={"rows": rows})
+    with pytest.raises(UserError, match=r"small has no row of hs_rau in what .*Profiles that have it: paper"):
+        select_tables(replace(registry, tables={"mine": mine}), "small", ["mine"], None, ["bert", "hs_rau"])
 
 
 def test_a_table_that_a_profile_has_nothing_of_leads_to_those_that_have() -> None:

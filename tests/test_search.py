@@ -64,6 +64,20 @@ def test_a_data_set_for_which_the_profile_has_no_encoder_is_no_part_of_a_search(
     assert found.dataset == partly.dataset_label(part, BERT.dataset)
 
 
+def test_a_method_that_cannot_be_trained_ends_no_report_of_a_search(registry: Registry) -> None:
+    tiny = registry.profile("tiny")
+    late = tiny.model_copy(update={"training": (*tiny.training, TrainingRule(method="poscal", epochs=1))})
+    both = RATES.model_copy(update={"methods": ("bert", "poscal"), "axes": RATES.axes[:1]})
+    changed = replace(registry, profiles=registry.profiles | {"tiny": late}, searches={"rates": both})
+    table = select_searches(changed, "tiny", ["rates"])["rates"]
+    made = [result(candidate, f1=0.8) for candidate in candidates(changed, "tiny", both)]
+    found = choices(changed, "tiny", "rates", table, Finished.of(made), tiny_inputs(), (0,))
+    assert [(one.method, any(tried.chosen for tried in one.tried)) for one in found] == [
+        ("BERT", True),
+        ("PosCal", False),
+    ]
+
+
 def test_candidates_are_all_combinations_and_leave_the_registry_as_it_is(searching: Registry) -> None:
     before = resolve_run(searching, "tiny", BERT, 0, tiny_inputs())
     found = candidates(searching, "tiny", RATES)

@@ -36,8 +36,10 @@ class CorpusReport:
     conflicting_texts: tuple[str, ...]  # those that bear more than one label, over all splits
     fingerprint: str
 
-    def remarks(self) -> list[str]:
-        """What there is to know before numbers made from it are trusted, a line each; nothing where all is in order."""
+    def remarks(self, with_texts: bool = True) -> list[str]:
+        """What there is to know before numbers made from it are trusted, a line each; nothing where all is in order.
+        ``with_texts``: with examples of texts, which are not for everybody's eyes.
+        """
         repeated = ", ".join(f"{count} in {split}" for split, count in self.repeated_in_split.items() if count)
         what = {
             "texts that stand more than once": repeated,
@@ -45,7 +47,9 @@ class CorpusReport:
                 self.validation_texts_in_training or ""
             ),
             "test texts that are training or validation texts, too": str(self.test_texts_in_training or ""),
-            "texts with more than one label": _counted(self.conflicting_texts),
+            "texts with more than one label": (
+                _counted(self.conflicting_texts) if with_texts else str(len(self.conflicting_texts) or "")
+            ),
             "empty texts": str(self.empty_texts or ""),
             "labels without a training row": _counted(self.labels_without_training_rows),
             "labels without a validation row (calibrators of single labels know nothing of them)": _counted(

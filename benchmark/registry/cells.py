@@ -116,8 +116,9 @@ def select_tables(
         nothing = f"Profile {profile_name} has nothing of what was asked for in {of}."
         raise UserError(f"{nothing} {_where_else(registry, profile_name, whole, datasets, methods)}".rstrip())
     shown = {row.method for table in tables.values() for row in table.every_row}
-    if not shown.issuperset(methods or ()):
-        raise UserError(_where_else(registry, profile_name, list(tables), datasets, methods))
+    if absent := [method for method in methods or () if method not in shown]:
+        nothing = f"Profile {profile_name} has no row of {', '.join(absent)} in what was asked for."
+        raise UserError(f"{nothing} {_where_else(registry, profile_name, whole, datasets, absent)}".rstrip())
     return tables
 
 
