@@ -4,6 +4,7 @@ scored.
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import mul
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -191,9 +192,9 @@ class ViewRecord(Record):
 
     def _made_of_parts(self) -> dict[str, float]:
         """The scores that follow from what stands beside them: who changes one by hand would have to change all."""
-        labels, bins = self.per_label, self.reliability
-        n_labels, n_rows = max(len(labels.f1), 1), max(sum(bins.count), 1)
-        right = sum(count * share for count, share in zip(bins.count, bins.accuracy, strict=True) if share is not None)
+        labels = self.per_label
+        n_labels, n_rows = max(len(labels.f1), 1), max(sum(labels.support), 1)
+        right = sum(map(mul, labels.recall, labels.support))
         means = {name: sum(getattr(labels, name)) / n_labels for name in ("precision", "recall", "f1")}
         return means | {"ece": sum(labels.ece), "accuracy": right / n_rows}
 

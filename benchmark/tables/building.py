@@ -134,7 +134,7 @@ class GridBuilder:
             seeds=tuple(found),
             trainings=self.finder.trainings(request.parts[0].subject),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale),
-            sources=tuple(dict.fromkeys(run for parts in found.values() for part in parts for run in self._runs(part))),
+            sources=tuple(dict.fromkeys(self._runs(part for parts in found.values() for part in parts))),
             labels_without_rows=max(
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
             ),
@@ -142,12 +142,13 @@ class GridBuilder:
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
 
-    def _runs(self, value: _Value) -> Iterator[str]:
-        """The run that a value is of, and where that is an ensemble's the other members at hand."""
-        yield value.result.run_id
-        for member in value.view.members:
-            if member.run_id in self.finder.finished.by_run:
-                yield member.run_id
+    def _runs(self, values: Iterable[_Value]) -> Iterator[str]:
+        """The runs that values are of, and where these are an ensemble's the other members at hand."""
+        for value in values:
+            yield value.result.run_id
+            for member in value.view.members:
+                if member.run_id in self.finder.finished.by_run:
+                    yield member.run_id
 
     def _value(self, part: Part, metric: Metric, seed: int) -> _Value | str:
         """The value of one run, or why there is none."""
