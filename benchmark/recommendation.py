@@ -76,10 +76,10 @@ def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
 
     Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
     noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. A method
-    whose ECE says nothing (``nearly_uniform``) is set aside, and nothing is recommended where that is the baseline and
-    none is better, or where what would be has learnt nothing. All over seeds that all of them have, which may leave out
-    a method that is behind (``over_shared_seeds``). A data set for which fewer than two methods have results is left
-    out.
+    whose ECE says nothing (``nearly_uniform``) or whose temperature was not found is set aside; the baseline cannot be,
+    and nothing is recommended where its ECE says nothing and no method is better, or where what would be recommended
+    has learnt nothing. All over seeds that all of them have, which may leave out a method that is behind
+    (``over_shared_seeds``). A data set for which fewer than two methods have results is left out.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -127,7 +127,8 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         return None
     baseline, seeds = candidates[0], shared.grid.seeds
     uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(builder, dataset, seeds, one.row))}
-    allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in uniform)]
+    aside = uniform | {one.name: caution for one in candidates if (caution := _without_optimum(one))}
+    allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
     better = [candidate for candidate in allowed if candidate.lowers_ece]
     by_ece = sorted(allowed, key=lambda candidate: candidate.ece.known)
     lowest = by_ece[0]
@@ -137,7 +138,6 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
     doubt = " ".join(filter(None, [uniform.get(advised.name, ""), nothing if none_learnt else ""]))
     about_advised = [
-        _without_optimum(advised),
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _by_other_measures(advised, allowed, measures),
@@ -145,7 +145,8 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     sentences = [
         f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
         "" if none_learnt else nothing,
-        *(f"Set aside: {caution}" for name, caution in uniform.items() if name != advised.name),
+        f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - uniform.keys() else "",
+        *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
         "That is one training each; another seed may say otherwise." if len(seeds) == 1 else "",
         about_rows(builder, dataset, seeds, baseline.row),
         by_chance(builder, dataset, seeds, [one.row for one in (baseline, advised, *by_ece[:2])]),
@@ -197,13 +198,15 @@ def _interval(gain: Difference, decimals: int) -> str:
     return f"{signed(gain.estimate, decimals)}, 95 % interval {low} to {high}"
 
 
-def _without_optimum(advised: _Candidate) -> str:
-    """A caution where the advised method's temperature is none that the validation rows asked for."""
-    seeds = [str(found.seed) for found in advised.ece.temperatures if found.at_bound]
+def _without_optimum(method: _Candidate) -> str:
+    """A caution where the method's temperature is none that the validation rows asked for: where all of them are right,
+    say, the surer the better, however often it is wrong on others.
+    """
+    seeds = [str(found.seed) for found in method.ece.temperatures if found.at_bound]
     if not seeds:
         return ""
-    ended = f"The search for its temperature ended at a bound (seed {', '.join(seeds)})"
-    return f"{ended}: the validation rows name no best one."
+    ended = f"the search for its temperature ended at a bound (seed {', '.join(seeds)})"
+    return f"{method.name}, because {ended}: the validation rows name no best one."
 
 
 def _ties(one: _Candidate, allowed: Sequence[_Candidate]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmark.declarations import TableRow
 from benchmark.plan import Finished
 from benchmark.recommendation import Recommendation, first_advice, recommend
 from benchmark.registry import Registry, Subject, select_tables
@@ -66,7 +67,8 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
     assert not any(sentence.startswith("By chance") for sentence in without.sentences)
 
 
-def test_an_advised_temperature_that_was_not_found_is_said(registry: Registry) -> None:
+def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> None:
+    """On validation rows that are all right the surer is the better: ECE falls, NLL goes beyond all measure."""
     bert = scored(registry, "bert", 0.80, 0.40)
     views = [
         view
@@ -74,17 +76,29 @@ def test_an_advised_temperature_that_was_not_found_is_said(registry: Registry) -
         else view.model_copy(
             update={
                 "at_bound": True,
-                "temperature": 100.0,
-                "scores": view.scores | {"ece": 0.2},
+                "temperature": 0.01,
+                "scores": view.scores | {"ece": 0.2, "ece_if_calibrated": 0.01},
                 "resampled": view.resampled.model_copy(update={"ece": [one - 0.2 for one in view.resampled.ece]}),
             }
         )
         for view in bert.views
     ]
-    (found,) = advice(registry, [bert.model_copy(update={"views": views}), scored(registry, "ls", 0.80, 0.41)])
-    assert found.method == "TS"
-    ended = "The search for its temperature ended at a bound (seed 0): the validation rows name no best one."
-    assert ended in found.sentences
+    bounded = bert.model_copy(update={"views": views})
+    ended = "TS, because the search for its temperature ended at a bound (seed 0): the validation rows name no best one"
+    (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.41)])
+    assert found.method == "BERT"
+    assert found.sentences[0] == "BERT has the lowest ECE, 40.00, of the methods not shown to lose F1: keep it."
+    assert found.sentences[1] == f"Set aside: {ended}."
+    (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.30)])
+    assert found.method == "LS"
+    rows = ((TableRow(method="ts"), TableRow(method="ls")),)
+    first = registry.tables["main"].model_copy(update={"rows": rows})
+    builder = GridBuilder(
+        registry, "tiny", Finished.of([bounded, scored(registry, "ls", 0.80, 0.41)]), tiny_inputs(), (0,)
+    )
+    (found,) = recommend(builder, first)
+    assert found.method == "TS"  # it is the one to compare with
+    assert f"Beware of {ended}." in found.sentences
 
 
 def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -> None:
