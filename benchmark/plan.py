@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from benchmark.declarations import Dataset, Encoder, Table
-from benchmark.errors import UserError
 from benchmark.registry import (
     Inputs,
     Registry,
@@ -18,6 +17,7 @@ from benchmark.registry import (
     is_offered,
     resolve_run,
     resolve_view,
+    run_if_whole,
     table_subjects,
     validation_view,
 )
@@ -117,13 +117,9 @@ def make_plan(
     for subject in wanted if order else ():
         if not is_offered(profile, subject):
             continue
-        try:
-            run = resolve_run(registry, profile_name, subject, order[0], inputs)
-        except UserError:
-            if leave_out:
-                continue
-            raise
-        by_run.setdefault(run, []).append(subject)
+        resolve = run_if_whole if leave_out else resolve_run
+        if (run := resolve(registry, profile_name, subject, order[0], inputs)) is not None:
+            by_run.setdefault(run, []).append(subject)
     firsts = [
         _undecided(registry, run, subjects, wanted, common)
         for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0]))

@@ -108,7 +108,7 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = ranking_in(builder, tables, _of_some(registry, profile_name, tables))
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
-        if arguments.compare and not any(cell.paper is not None for grid in grids for cell in grid.cells):
+        if arguments.compare and not any(grid.has_paper for grid in grids):
             raise UserError(f"The paper has no numbers for {', '.join(tables)}; leave out --compare.")
         if arguments.format == "html":
             texts = page_in(builder, tables, grids)

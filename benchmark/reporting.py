@@ -93,8 +93,8 @@ def searches_in(builder: GridBuilder, searches: Mapping[str, Table]) -> dict[str
 
 def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]) -> dict[str, str]:
     """The page; the paper's claims are on it where any of its tables has numbers of the paper's."""
-    has_paper = any(cell.paper is not None for grid in grids for cell in grid.cells)
-    return {"report.html": to_page(builder, tables, grids, judge_all(builder) if has_paper else [])}
+    claims = judge_all(builder) if any(grid.has_paper for grid in grids) else []
+    return {"report.html": to_page(builder, tables, grids, claims)}
 
 
 def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> tuple[dict[str, str], list[str]]:

@@ -17,7 +17,7 @@ from benchmark.registry import (
     is_offered,
     narrow,
     require_known,
-    resolve_run,
+    run_if_whole,
     table_subjects,
     validation_view,
 )
@@ -144,8 +144,8 @@ def choices(
     view = validation_view(registry)
 
     def choice(subject: Subject) -> Choice:
-        declared = _run(registry, profile_name, subject, inputs)
-        runs = [_run(option.registry, profile_name, subject, inputs) for option in options]
+        declared = run_if_whole(registry, profile_name, subject, 0, inputs)
+        runs = [run_if_whole(option.registry, profile_name, subject, 0, inputs) for option in options]
         found = [_by_seed(finished, run, seeds) for run in runs]
         failed = [any(_failed(result) for result in results.values()) for results in found]
         by = registry.metrics[search.choose_by].score
@@ -176,14 +176,6 @@ def choices(
 
     profile = registry.profile(profile_name)
     return [choice(subject) for subject in table_subjects(registry, table) if is_offered(profile, subject)]
-
-
-def _run(registry: Registry, profile_name: str, subject: Subject, inputs: Inputs) -> RunSpec | None:
-    """The run of seed 0; None where its settings do not go together, so that there can be no result of it."""
-    try:
-        return resolve_run(registry, profile_name, subject, 0, inputs)
-    except UserError:
-        return None
 
 
 def _by_seed(finished: Finished[Result], run: RunSpec | None, seeds: Sequence[int]) -> dict[int, Result | None]:

@@ -25,6 +25,7 @@ from benchmark.registry.resolution import (
     methods_of,
     resolve_run,
     resolve_view,
+    run_if_whole,
     validation_view,
 )
 from benchmark.registry.yaml_files import to_yaml
@@ -54,6 +55,7 @@ __all__ = [
     "resolve_run",
     "resolve_view",
     "row_key",
+    "run_if_whole",
     "select_tables",
     "table_subjects",
     "to_yaml",

@@ -85,6 +85,14 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
     )
 
 
+def run_if_whole(registry: Registry, profile_name: str, subject: Subject, seed: int, inputs: Inputs) -> RunSpec | None:
+    """The run as ``resolve_run`` gives it; None where its settings are not whole or do not go together."""
+    try:
+        return resolve_run(registry, profile_name, subject, seed, inputs)
+    except UserError:
+        return None
+
+
 def resolve_view(registry: Registry, subject: Subject) -> ViewSpec:
     """The view behind a subject: test rows, the method's post-hoc calibrator, the registry's scoring settings."""
     return _test_view(registry, subject.method)

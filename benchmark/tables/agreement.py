@@ -1,10 +1,9 @@
 """Which contents and seeds the results at hand are about."""
 
-import contextlib
 from collections.abc import Iterable, Mapping
 
 from benchmark.errors import UserError
-from benchmark.registry import Inputs, Registry, is_offered, resolve_run, table_subjects
+from benchmark.registry import Inputs, Registry, is_offered, run_if_whole, table_subjects
 from benchmark.specs import RunSpec, recipe
 from benchmark.store import Result
 
@@ -49,11 +48,8 @@ def of_tables(registry: Registry, profile_name: str, results: Iterable[Result]) 
     """
     profile = registry.profile(profile_name)
     subjects = {subject for table in registry.tables.values() for subject in table_subjects(registry, table)}
-    asked = set()
-    for subject in subjects:
-        if is_offered(profile, subject):
-            with contextlib.suppress(UserError):
-                asked.add(_seedless(resolve_run(registry, profile_name, subject, 0, Inputs())))
+    runs = [run_if_whole(registry, profile_name, one, 0, Inputs()) for one in subjects if is_offered(profile, one)]
+    asked = {_seedless(run) for run in runs if run is not None}
     return [result for result in results if _seedless(result.run) in asked]
 
 

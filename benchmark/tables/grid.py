@@ -144,6 +144,11 @@ class Grid:
     def cells(self) -> list[Cell]:
         return [cell for row in self.every_row for cell in row.cells]
 
+    @property
+    def has_paper(self) -> bool:
+        """Whether the paper has a number for any of the cells."""
+        return any(cell.paper is not None for cell in self.cells)
+
     def cell(self, row_key: str, column_label: str, metric: str) -> Cell | None:
         """The cell of a row (by its key), a group of columns (by its label) and a metric (by its name)."""
         places = [(column.label, name) for column in self.columns for name in column.names]
