@@ -160,6 +160,8 @@ class _Median:
 def _training_rows(dataset: Dataset) -> int:
     if dataset.expected is not None:
         return dataset.expected.train
+    if dataset.train is not None:
+        return dataset.train.rows
     if isinstance(dataset.source, GeneratedSource):
         return dataset.source.rows["train"]
     if dataset.training_rows is not None:

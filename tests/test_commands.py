@@ -508,7 +508,7 @@ def test_an_end_from_outside_keeps_what_is_finished_and_leaves_no_child(
 
 def test_every_shipped_profile_resolves_every_run() -> None:
     registry = load_registry(EXPERIMENTS)
-    assert list(registry.profiles) == ["paper", "compact", "small", "demo"]
+    assert list(registry.profiles) == ["paper", "compact", "small", "small_tnews", "demo"]
     for profile in registry.profiles:
         call = run_module("run", "--profile", profile, "--dry-run", "--results-dir", "/nowhere")
         assert call.returncode == 0, call.stderr

@@ -32,7 +32,9 @@ def dataset(**changes: object) -> Dataset:
         "text": "text",
         "intent": ["intent"],
     }
-    other = {key: changes.pop(key) for key in ("labels", "validation", "expected") if key in changes}
+    other = {key: changes.pop(key) for key in ("labels", "train_rows", "validation", "expected") if key in changes}
+    if "train_rows" in other:
+        other["train"] = other.pop("train_rows")  # "train" is the source's files here
     rest = {"label": "mine", "source": source | changes, "tokens_per_text": 8.0, "validation": {"rows": 1, "seed": 0}}
     return Dataset.model_validate(rest | other)
 
@@ -230,6 +232,40 @@ def test_missing_files_and_wrong_sizes_are_told(tmp_path: Path) -> None:
         load_corpus("mine", dataset(expected=expected), [tmp_path])
     with pytest.raises(UserError, match="cannot be held out of 4 training rows"):
         load_corpus("mine", dataset(validation={"rows": 4, "seed": 0}), [tmp_path])
+
+
+def test_fewer_training_rows_leave_the_other_rows_as_they_are(tmp_path: Path) -> None:
+    lines = [f"text {row},{'ab'[row % 2]}" for row in range(40)]
+    write(tmp_path, "train.csv", "text,intent\n" + "\n".join(lines) + "\n")
+    write(tmp_path, "test.csv", CSV)
+    held_out = {"rows": 5, "seed": 0}
+    whole = load_corpus("mine", dataset(validation=held_out), [tmp_path])
+    few, more, other = (
+        load_corpus("mine", dataset(validation=held_out, train_rows={"rows": rows, "seed": seed}), [tmp_path])
+        for rows, seed in ((10, 3), (20, 3), (10, 4))
+    )
+    assert (len(whole.train), len(few.train), len(more.train)) == (35, 10, 20)
+    assert few.validation.texts == whole.validation.texts
+    assert few.test.texts == whole.test.texts
+    assert set(few.train.texts) < set(more.train.texts) < set(whole.train.texts)
+    assert set(other.train.texts) != set(few.train.texts)
+    of_the_file = [text for text in whole.train.texts if text in set(few.train.texts)]
+    assert list(few.train.texts) == of_the_file  # in the order of the file, each with its own label
+    assert [int(text.split()[1]) % 2 for text in few.train.texts] == few.train.labels.tolist()
+    assert few.fingerprint != whole.fingerprint
+    every = load_corpus("mine", dataset(validation=held_out, train_rows={"rows": 35, "seed": 3}), [tmp_path])
+    assert every.fingerprint == whole.fingerprint
+
+
+def test_training_rows_that_are_not_there_and_labels_that_would_be_lost(tmp_path: Path) -> None:
+    write(tmp_path, "train.csv", CSV)
+    write(tmp_path, "test.csv", CSV)
+    with pytest.raises(UserError, match='"mine": train: there are not 4 training rows, but 3'):
+        load_corpus("mine", dataset(train_rows={"rows": 4, "seed": 0}), [tmp_path])
+    with pytest.raises(UserError, match=r'of the label "[ab]" none of the 1 rows drawn is left; take more rows'):
+        load_corpus("mine", dataset(train_rows={"rows": 1, "seed": 0}), [tmp_path])
+    with pytest.raises(ValidationError, match="stratified"):
+        dataset(train_rows={"rows": 2, "seed": 0, "stratified": True})
 
 
 def test_reading_does_not_depend_on_the_locale(tmp_path: Path) -> None:

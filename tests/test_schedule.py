@@ -132,6 +132,8 @@ def test_work_counts_operations_of_real_tokens() -> None:
     weights = 12 * (4 * 768**2 + 2 * 768 * 3072)
     assert work.operations == pytest.approx(6 * weights * 48_360 * 20.8 * 19)
     assert work.layer_steps == 12 * 19 * 189
+    few = registry.datasets["tnews_3000"].model_copy(update={"expected": None})
+    assert work_of(run, few, registry.encoders["bert_base_chinese"]).layer_steps == 12 * 19 * 12
 
 
 def test_estimates_follow_what_was_measured() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmark.data.corpus import Corpus, Split
 from benchmark.data.generated import generate
 from benchmark.data.readers import Row, read_files
-from benchmark.declarations import Dataset, FileSource, GeneratedSource, HeldOutRows
+from benchmark.declarations import Dataset, DrawnRows, FileSource, GeneratedSource, HeldOutRows
 from benchmark.errors import UserError, nearest
 
 
@@ -78,6 +78,8 @@ def _from_rows(name: str, dataset: Dataset, rows: dict[str, list[Row]]) -> Corpu
                 '"validation: {rows: ..., seed: 0}" to its entry in experiments/.'
             )
         splits["train"], splits["validation"] = _hold_out(name, "validation", splits["train"], dataset.validation)
+    if dataset.train is not None:
+        splits["train"] = _drawn(name, splits["train"], dataset.train, label_names)
     return Corpus(name, label_names, splits["train"], splits["validation"], splits["test"], origin=dataset.source.kind)
 
 
@@ -113,6 +115,23 @@ def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple
     held_out = np.zeros(len(train), dtype=bool)
     held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)
+
+
+def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, ...]) -> Split:
+    """So many of the training rows, in the order of the file: the same validation and test rows for any number of
+    them. Larger numbers of one seed hold the rows of smaller ones.
+    """
+    if wanted.rows > len(train):
+        raise UserError(f'Data set "{name}": train: there are not {wanted.rows} training rows, but {len(train)}.')
+    kept = np.zeros(len(train), dtype=bool)
+    kept[np.random.default_rng(wanted.seed).permutation(len(train))[: wanted.rows]] = True
+    lost = np.setdiff1d(train.labels, train.labels[kept])
+    if len(lost):
+        raise UserError(
+            f'Data set "{name}": train: of the label "{label_names[lost[0]]}" none of the {wanted.rows} rows drawn is '
+            "left; take more rows."
+        )
+    return _subset(train, kept)
 
 
 def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:

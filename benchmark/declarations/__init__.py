@@ -4,6 +4,7 @@ from benchmark.declarations.claims import Claim, ClaimsFile, Comparison, Toleran
 from benchmark.declarations.data_sets import (
     Dataset,
     Download,
+    DrawnRows,
     ExpectedSizes,
     FileSource,
     GeneratedSource,
@@ -24,6 +25,7 @@ __all__ = [
     "Comparison",
     "Dataset",
     "Download",
+    "DrawnRows",
     "Encoder",
     "EncoderSize",
     "ExpectedSizes",

@@ -54,13 +54,18 @@ class GeneratedSource(Declared):
         return self
 
 
-class HeldOutRows(Declared):
-    """How many training rows are held out, drawn once from a seed of their own. ``stratified``: from each label its
-    share, as nearly as whole rows allow, and of no label the last training row.
-    """
+class DrawnRows(Declared):
+    """How many of the training rows, drawn once from a seed of their own."""
 
     rows: Count
     seed: Seed
+
+
+class HeldOutRows(DrawnRows):
+    """Training rows that are held out. ``stratified``: from each label its share, as nearly as whole rows allow, and of
+    no label the last training row.
+    """
+
     stratified: bool = False
 
 
@@ -115,11 +120,14 @@ class Publisher(Declared):
 
 
 class Dataset(Declared):
-    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted"."""
+    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted". ``train``: only so many
+    of the training rows that are left once test and validation rows are held out.
+    """
 
     label: Text
     source: Annotated[FileSource | GeneratedSource, Field(discriminator="kind")]
     labels: Literal["sorted"] | dict[Text, Text] = "sorted"
+    train: DrawnRows | None = None
     validation: HeldOutRows | None = None
     test: HeldOutRows | None = None
     expected: ExpectedSizes | None = None
@@ -137,7 +145,7 @@ class Dataset(Declared):
 
     @model_validator(mode="after")
     def _generated_whole(self) -> "Dataset":
-        given = [name for name in ("validation", "test") if getattr(self, name) is not None]
+        given = [name for name in SPLITS if getattr(self, name) is not None]
         if isinstance(self.source, GeneratedSource) and (given or self.labels != "sorted"):
             what = given[0] if given else "labels"
             raise PydanticCustomError("generated", f"{what}: a generated source makes it itself; leave it out")
