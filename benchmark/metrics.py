@@ -138,16 +138,29 @@ def _selective_risks(probabilities: ArrayLike, labels: ArrayLike) -> Array:
 
 def brier_score(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Mean squared distance between the probabilities and the one-hot label, in [0, 2]. Source: Brier, 1950."""
-    probabilities, labels = _checked(probabilities, labels)
-    right = probabilities[np.arange(len(labels)), labels]
-    return float(((probabilities**2).sum(axis=1) - 2 * right + 1).mean())
+    return float(squared_distances(probabilities, labels).mean())
 
 
 def negative_log_likelihood(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Mean of -log p(right label) in nats; finite, because probabilities are held at or above 1e-300."""
+    return float(negative_log_likelihoods(probabilities, labels).mean())
+
+
+def squared_distances(probabilities: ArrayLike, labels: ArrayLike) -> Array:
+    """Of each row, shape (N,), the squared distance between its probabilities and its one-hot label, whose mean is the
+    Brier score.
+    """
     probabilities, labels = _checked(probabilities, labels)
     right = probabilities[np.arange(len(labels)), labels]
-    return float(-np.log(np.maximum(right, 1e-300)).mean())
+    distances: Array = (probabilities**2).sum(axis=1) - 2 * right + 1
+    return distances
+
+
+def negative_log_likelihoods(probabilities: ArrayLike, labels: ArrayLike) -> Array:
+    """Of each row, shape (N,), -log p(right label) in nats, at most 691 (of 1e-300)."""
+    probabilities, labels = _checked(probabilities, labels)
+    losses: Array = -np.log(np.maximum(probabilities[np.arange(len(labels)), labels], 1e-300))
+    return losses
 
 
 def reliability_bins(probabilities: ArrayLike, labels: ArrayLike, n_bins: int = 10) -> dict[str, Array]:

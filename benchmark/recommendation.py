@@ -1,13 +1,14 @@
-"""Which method to use on a data set: the best calibrated one that loses no F1, in words."""
+"""Which method to use on a data set: the best calibrated one, by a measure of choice, that loses no F1, in words."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform, seeds_without_learning
 from benchmark.declarations import Metric, Table, TableColumn, TableRow
-from benchmark.registry import clean_columns
+from benchmark.registry import Registry, clean_columns
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
+from benchmark.specs import RESAMPLED
 from benchmark.tables import (
     Cell,
     GridBuilder,
@@ -21,15 +22,10 @@ from benchmark.tables import (
     without_rows,
 )
 
+MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and noise can be told
 # By these a reader may want to decide instead; the answer is said to differ where it does.
-OTHER_MEASURES = ("top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
-_DECIDING = ("f1", "ece")
-RULE = (
-    "The rule: of the methods that lower ECE and do not lose F1, both against the first one and beyond noise, the one "
-    "with the lowest ECE; where there is none, the first one. On few rows ECE favours the surer of two models that are "
-    "equally far from calibrated. Noise: a paired bootstrap over test rows and, from two "
-    "seeds on, the spread over seeds; 95 %, not corrected for the number of methods."
-)
+_OTHER_MEASURES = ("ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
+_SUM_ON_FEW_ROWS = "On few rows ECE favours the surer of two models that are equally far from calibrated. "
 
 
 @dataclass(frozen=True)
@@ -45,13 +41,14 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A method beside the baseline: what it gains or loses against it."""
+    """A method beside the baseline: what it gains or loses against it, by F1 and by the measure that decides."""
 
     row: GridRow
+    measure: str  # the label of the one that decides
     f1: Cell
-    ece: Cell
+    error: Cell
     f1_gain: Difference
-    ece_gain: Difference
+    error_gain: Difference
 
     @property
     def name(self) -> str:
@@ -66,31 +63,43 @@ class _Candidate:
         return self.f1_gain.estimate > 0 and not self.f1_gain.within_noise
 
     @property
-    def lowers_ece(self) -> bool:
-        return self.ece_gain.estimate < 0 and not self.ece_gain.within_noise
+    def lowers_error(self) -> bool:
+        return self.error_gain.estimate < 0 and not self.error_gain.within_noise
 
 
-def recommend(builder: GridBuilder, table: Table) -> list[Recommendation]:
+def rule(registry: Registry, by: str = "ece") -> str:
+    """How the advice by that measure is found, in words."""
+    label = registry.metrics[by].label if by in registry.metrics else by
+    return (
+        f"The rule: of the methods that lower {label} and do not lose F1, both against the first one and beyond noise, "
+        f"the one with the lowest {label}; where there is none, the first one. "
+        f"{_SUM_ON_FEW_ROWS if by == 'ece' else ''}Noise: a paired bootstrap over test rows and, from two seeds on, "
+        "the spread over seeds; 95 %, not corrected for the number of methods."
+    )
+
+
+def recommend(builder: GridBuilder, table: Table, by: str = "ece") -> list[Recommendation]:
     """The advice for every clean data set in a table whose rows are methods on the base encoder, the first of them the
     baseline.
 
-    Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose ECE is lower beyond
-    noise (each beside the baseline, 95 %), the one with the lowest ECE; the baseline where there is none. A method
-    whose ECE says nothing (``nearly_uniform``) or whose temperature was not found is set aside; the baseline cannot be,
-    and nothing is recommended where its ECE says nothing and no method is better, or where what would be recommended
-    has learnt nothing. All over seeds that all of them have, which may leave out a method that is behind
-    (``over_shared_seeds``). A data set for which fewer than two methods have results is left out.
+    Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose error, the measure
+    ``by``, one of ``MEASURES``, is lower beyond noise (each beside the baseline, 95 %), the one with the lowest; the
+    baseline where there is none. A method whose ECE says nothing (``nearly_uniform``; other measures see it) or whose
+    temperature was not found is set aside; the baseline cannot be, and nothing is recommended where its ECE says
+    nothing and no method is better, or where what would be recommended has learnt nothing. All over seeds that all of
+    them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for which fewer than two
+    methods have results is left out, and so is one whose results were scored before the measure was resampled.
     """
     found = []
     for column in clean_columns(table, set()):
         assert column.dataset is not None, "a clean column looks at a data set"
-        advice = _advise(builder, table, column.dataset)
+        advice = _advise(builder, table, column.dataset, by)
         if advice is not None:
             found.append(advice)
     return found
 
 
-def first_advice(builder: GridBuilder, tables: Iterable[Table]) -> list[Recommendation]:
+def first_advice(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") -> list[Recommendation]:
     """For each data set the advice of the first table that gives any. All have one baseline, that of the first table
     that can give advice: where it has no results, another table does not quietly put another one in its place.
     """
@@ -101,7 +110,7 @@ def first_advice(builder: GridBuilder, tables: Iterable[Table]) -> list[Recommen
     found: dict[str, Recommendation] = {}
     for table in able:
         if _on_base_encoder(table)[0][0].method == baseline:
-            for item in recommend(builder, table):
+            for item in recommend(builder, table, by):
                 found.setdefault(item.dataset, item)
     return list(found.values())
 
@@ -112,35 +121,41 @@ def _on_base_encoder(table: Table) -> tuple[tuple[TableRow, ...], ...]:
     return tuple(filter(None, groups))
 
 
-def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation | None:
+def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recommendation | None:
     rows = _on_base_encoder(table)
     label = builder.registry.dataset_label(builder.profile, dataset)
-    others = tuple(name for name in OTHER_MEASURES if name in builder.registry.metrics)
-    column = TableColumn(label=label, dataset=dataset, metrics=(*_DECIDING, *others))
+    metrics = builder.registry.metrics
+    deciding = ("f1", by)
+    others = tuple(name for name in _OTHER_MEASURES if name in metrics and name != by)
+    column = TableColumn(label=label, dataset=dataset, metrics=(*deciding, *others))
     asked = table.model_copy(update={"rows": rows, "columns": (column,), "best_in": "column"})
-    if not asked.rows or not set(_DECIDING) <= builder.registry.metrics.keys():
+    if not asked.rows or not metrics.keys() >= {*deciding}:
         return None
     shared = over_shared_seeds(builder, "recommendation", asked)
     first = shared.grid.every_row[0]
-    candidates = [found for row in shared.rows if (found := _candidate(row, first)) is not None]
+    candidates = [found for row in shared.rows if (found := _candidate(row, first, metrics[by])) is not None]
     if len(candidates) < 2 or candidates[0].row is not first:
         return None
     baseline, seeds = candidates[0], shared.grid.seeds
-    uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(builder, dataset, seeds, one.row))}
+    uniform = {
+        one.name: caution
+        for one in candidates
+        if by == "ece" and (caution := nearly_uniform(builder, dataset, seeds, one.row))
+    }
     aside = uniform | {one.name: caution for one in candidates if (caution := _without_optimum(one))}
     allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
-    better = [candidate for candidate in allowed if candidate.lowers_ece]
-    by_ece = sorted(allowed, key=lambda candidate: candidate.ece.known)
-    lowest = by_ece[0]
-    advised = min(better, key=lambda candidate: candidate.ece.known) if better else baseline
-    measures = [builder.registry.metrics[name] for name in others]
+    better = [candidate for candidate in allowed if candidate.lowers_error]
+    by_error = sorted(allowed, key=lambda candidate: candidate.error.known)
+    lowest = by_error[0]
+    advised = min(better, key=lambda candidate: candidate.error.known) if better else baseline
     nothing = learnt_nothing(builder, dataset, seeds, [baseline.row, advised.row])
     none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
     doubt = " ".join(filter(None, [uniform.get(advised.name, ""), nothing if none_learnt else ""]))
+    compared = (baseline, advised, *by_error[:2])
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
-        _by_other_measures(advised, allowed, measures),
+        _by_other_measures(advised, allowed, [metrics[name] for name in others]),
     ]
     sentences = [
         f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
@@ -149,7 +164,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
         "That is one training each; another seed may say otherwise." if len(seeds) == 1 else "",
         about_rows(builder, dataset, seeds, baseline.row),
-        by_chance(builder, dataset, seeds, [one.row for one in (baseline, advised, *by_ece[:2])]),
+        by_chance(builder, dataset, seeds, [one.row for one in compared]) if by == "ece" else "",
         *([] if doubt else about_advised),
         _whose_seeds(shared, builder.seeds),
         trained_in(shared.grid.precisions),
@@ -159,38 +174,43 @@ def _advise(builder: GridBuilder, table: Table, dataset: str) -> Recommendation 
     return Recommendation(label, None if doubt else advised.name, tuple(filter(None, sentences)))
 
 
-def _candidate(row: GridRow, baseline: GridRow) -> _Candidate | None:
-    f1, ece = row.cells[:2]
+def _candidate(row: GridRow, baseline: GridRow, measure: Metric) -> _Candidate | None:
+    f1, error = row.cells[:2]
     gains = [difference(cell, base) for cell, base in zip(row.cells[:2], baseline.cells[:2], strict=True)]
-    if f1.mean is None or ece.mean is None or gains[0] is None or gains[1] is None:
+    if f1.mean is None or error.mean is None or gains[0] is None or gains[1] is None:
         return None
-    return _Candidate(row, f1, ece, gains[0], gains[1])
+    return _Candidate(row, measure.label, f1, error, gains[0], gains[1])
 
 
 def _verdict(advised: _Candidate, lowest: _Candidate, baseline: _Candidate) -> str:
-    """What to use and why; and which other method has the lowest ECE, where that is not one beyond noise."""
+    """What to use and why; and which other method has the lowest error, where that is not one beyond noise."""
+    measure, of = baseline.measure, "the methods not shown to lose F1"
     if lowest is baseline:
-        ece = number(baseline.ece.mean, baseline.ece.decimals)
-        return f"{baseline.name} has the lowest ECE, {ece}, of the methods not shown to lose F1: keep it."
+        return f"{baseline.name} has the lowest {measure}, {_printed(baseline.error)}, of {of}: keep it."
     if advised is baseline:
-        keep = f"Of the methods not shown to lose F1 none has a lower ECE than {baseline.name} beyond noise: keep it."
+        keep = f"Of {of} none has a lower {measure} than {baseline.name} beyond noise: keep it."
         return f"{keep} Lowest is {lowest.name}: {_beside(lowest, baseline)}."
     use = f"Use {advised.name}: {_beside(advised, baseline)}."
     if lowest is advised:
         return use
-    ece, gain = number(lowest.ece.mean, lowest.ece.decimals), _interval(lowest.ece_gain, lowest.ece.decimals)
-    return f"{use} {lowest.name} has a lower mean, {ece}, but is not below {baseline.name} beyond noise ({gain})."
+    error, gain = _printed(lowest.error), _interval(lowest.error_gain, lowest.error.decimals)
+    return f"{use} {lowest.name} has a lower mean, {error}, but is not below {baseline.name} beyond noise ({gain})."
 
 
 def _beside(one: _Candidate, baseline: _Candidate) -> str:
     """Both deciding measures beside the baseline's."""
-    ece, f1 = (
-        f"{number(cell.mean, cell.decimals)} against {number(before.mean, before.decimals)}"
-        for cell, before in ((one.ece, baseline.ece), (one.f1, baseline.f1))
+    error, f1 = (
+        f"{_printed(cell)} against {_printed(before)}"
+        for cell, before in ((one.error, baseline.error), (one.f1, baseline.f1))
     )
-    ece_gain, f1_gain = _interval(one.ece_gain, one.ece.decimals), _interval(one.f1_gain, one.f1.decimals)
+    error_gain, f1_gain = _interval(one.error_gain, one.error.decimals), _interval(one.f1_gain, one.f1.decimals)
     unchanged = one.f1_gain.estimate == one.f1_gain.standard_error == 0  # as under a temperature
-    return f"ECE {ece} of {baseline.name} ({ece_gain}); F1 {'unchanged' if unchanged else f'{f1} ({f1_gain})'}"
+    f1_beside = "unchanged" if unchanged else f"{f1} ({f1_gain})"
+    return f"{one.measure} {error} of {baseline.name} ({error_gain}); F1 {f1_beside}"
+
+
+def _printed(cell: Cell) -> str:
+    return number(cell.mean, cell.decimals)
 
 
 def _interval(gain: Difference, decimals: int) -> str:
@@ -202,7 +222,7 @@ def _without_optimum(method: _Candidate) -> str:
     """A caution where the method's temperature is none that the validation rows asked for: where all of them are right,
     say, the surer the better, however often it is wrong on others.
     """
-    seeds = [str(found.seed) for found in method.ece.temperatures if found.at_bound]
+    seeds = [str(found.seed) for found in method.error.temperatures if found.at_bound]
     if not seeds:
         return ""
     ended = f"the search for its temperature ended at a bound (seed {', '.join(seeds)})"
@@ -210,13 +230,13 @@ def _without_optimum(method: _Candidate) -> str:
 
 
 def _ties(one: _Candidate, allowed: Sequence[_Candidate]) -> str:
-    """Those whose ECE cannot be told from its own."""
+    """Those whose error cannot be told from its own."""
     near = []
     for other in allowed:
-        gap = difference(other.ece, one.ece)
+        gap = difference(other.error, one.error)
         if other is not one and gap is not None and gap.within_noise:
-            near.append(f"{other.name} ({number(other.ece.mean, other.ece.decimals)})")
-    return f"By ECE {one.name} cannot be told from {', '.join(near)}." if near else ""
+            near.append(f"{other.name} ({_printed(other.error)})")
+    return f"By {one.measure} {one.name} cannot be told from {', '.join(near)}." if near else ""
 
 
 def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Candidate) -> tuple[str, str]:
@@ -229,22 +249,27 @@ def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Can
         )
     )
     return (
-        f"F1 above that of {baseline.name} beyond noise, whatever the ECE: {gain}." if gain else "",
+        f"F1 above that of {baseline.name} beyond noise, whatever the {baseline.measure}: {gain}." if gain else "",
         f"Set aside because they lose F1: {lost}." if lost else "",
     )
 
 
 def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:
-    """Which of the same methods have a better mean than the advised one by other measures of calibration."""
+    """Which of the same methods have a better mean than the advised one by other measures of calibration, and whether
+    beyond noise.
+    """
     parts = []
-    for place, metric in enumerate(metrics, start=len(_DECIDING)):
+    for place, metric in enumerate(metrics, start=2):  # after those that decide
         sign = 1 if metric.better == "lower" else -1
         best = min(allowed, key=lambda candidate: sign * candidate.row.cells[place].known)
-        here, there = (number(one.row.cells[place].mean, one.row.cells[place].decimals) for one in (best, advised))
-        if here != there:
-            parts.append(f"{metric.label} {best.name} ({here} against {there})")
-    of = f"another method than {advised.name} has the best mean (not tested)"
-    return f"By other measures {of}: {', '.join(parts)}." if parts else ""
+        here, there = (one.row.cells[place] for one in (best, advised))
+        if _printed(here) != _printed(there):
+            gap = difference(here, there)
+            tested = "not tested" if gap is None else "within noise" if gap.within_noise else "beyond noise"
+            parts.append(f"{metric.label} {best.name} ({_printed(here)} against {_printed(there)}, {tested})")
+    return (
+        f"By other measures another method than {advised.name} has the best mean: {', '.join(parts)}." if parts else ""
+    )
 
 
 def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:

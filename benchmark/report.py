@@ -27,6 +27,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import Places, changed_since, find_inputs, places
 from benchmark.plan import Finished
+from benchmark.recommendation import MEASURES
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
@@ -58,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
         "--recommend", action="store_true", help="instead of tables: which method to use on each data set, and why"
     )
     parser.add_argument(
+        "--by",
+        choices=MEASURES,
+        help="with --recommend: the measure that decides (default: ece, the paper's, summed over labels)",
+    )
+    parser.add_argument(
         "--ranking", action="store_true", help="instead of tables: the methods' ranks under every measure, and ECE's"
     )
     add_search_option(parser)
@@ -73,6 +79,8 @@ def _command(arguments: argparse.Namespace) -> int:
     _check(arguments)
     registry = read_registry(arguments.experiments)
     profile_name, _ = choose_profile(arguments.profile, lambda: find_devices()[0].kind == "cuda")
+    if arguments.by and arguments.by not in registry.metrics:
+        raise UserError(f"--by {arguments.by}: metrics.yaml has no such measure; put it there, or leave out --by.")
     searches = select_searches(registry, profile_name, asked_searches(arguments))
     names = listed_names("--table", arguments.table) or []
     tables = {} if searches or arguments.claims else select_tables(registry, profile_name, names)
@@ -101,7 +109,7 @@ def _command(arguments: argparse.Namespace) -> int:
             raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
-        texts = advice_in(builder, tables, _of_some(registry, profile_name, tables))
+        texts = advice_in(builder, tables, _of_some(registry, profile_name, tables), arguments.by or "ece")
     elif searches:
         texts = searches_in(builder, searches)
     elif arguments.ranking:
@@ -167,6 +175,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError(f"{(whole or ['--table'])[0]} does not go with csv, which has all scores of all results.")
     if arguments.claims and arguments.table != ["all"]:
         raise UserError("--claims looks at whole tables, those that the claims are about; leave out --table.")
+    if arguments.by and not arguments.recommend:
+        raise UserError("--by says by which measure --recommend decides; give both, or neither.")
     if instead and arguments.compare:
         raise UserError(f"--compare goes with the tables, in whose place {instead[0]} stands.")
     if instead and instead != ["--claims"] and arguments.format != "markdown":

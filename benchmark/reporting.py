@@ -9,7 +9,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.page import to_page
 from benchmark.ranking import rank_methods
-from benchmark.recommendation import RULE, first_advice
+from benchmark.recommendation import first_advice, rule
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
@@ -48,14 +48,15 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     return {"claims.md": claims_to_markdown(judgements, note)}
 
 
-def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -> dict[str, str]:
-    """Which method to use on each data set, in words: the answer, then what else to know, a point each. ``of``: whose
-    advice it is, in the file's name, where it is that of some tables only.
+def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", by: str = "ece") -> dict[str, str]:
+    """Which method to use on each data set by a measure, in words: the answer, then what else to know, a point each.
+    ``of``: whose advice it is, in the file's name, where it is that of some tables only.
     """
-    name = f"recommendation{of}.md"
-    found = first_advice(builder, tables.values())
+    title = "Recommendation" if by == "ece" else f"Recommendation by {builder.registry.metrics[by].label}"
+    name = f"recommendation{of}{'' if by == 'ece' else f'.by_{by}'}.md"
+    found = first_advice(builder, tables.values(), by)
     if not found:
-        return {name: f"### Recommendation\n\nNone: {_TOO_FEW}\n"}
+        return {name: f"### {title}\n\nNone: {_TOO_FEW if by == 'ece' else _TOO_FEW_RESAMPLED}\n"}
     paragraphs = []
     for item in found:
         answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
@@ -63,8 +64,8 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -
             "\n".join([f"**{markdown.escape(item.dataset)}.** {answer}", "", *(f"- {one}" for one in more)])
         )
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
-    rule = f"{RULE} {ONE_SEED}" if len(builder.seeds) == 1 else RULE
-    return {name: "\n\n".join(["### Recommendation", *note, *paragraphs, rule]) + "\n"}
+    last = " ".join([rule(builder.registry, by), *([ONE_SEED] if len(builder.seeds) == 1 else [])])
+    return {name: "\n\n".join([f"### {title}", *note, *paragraphs, last]) + "\n"}
 
 
 def ranking_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -> dict[str, str]:
@@ -116,6 +117,10 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
 
 
 _TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."
+_TOO_FEW_RESAMPLED = (
+    f"{_TOO_FEW.removesuffix('.')} and this measure on resampled rows, which older results lack; benchmark.run scores "
+    "those anew whose logits are at hand, --redo makes the others again."
+)
 _TOO_FEW_FOR_RANKS = "on no data set do two methods have all measures with the same seeds."
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import bin_indices
+from benchmark.metrics import bin_indices, negative_log_likelihoods, squared_distances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -21,10 +21,13 @@ _WEIGHTS_AT_ONCE = 20_000_000
 
 @dataclass(frozen=True)
 class Resampled:
-    """Scores on B resamples, fractions. Macro F1 and summed class-wise ECE (B,), and of single labels (B, K)."""
+    """Scores on B resamples, fractions. Macro F1 and summed class-wise ECE (B,), and of single labels (B, K);
+    ``measures``: top-label ECE, Brier score and negative log-likelihood by name (B,).
+    """
 
     f1: Array
     ece: Array
+    measures: dict[str, Array]
     label_f1: Array
     label_ece: Array
 
@@ -32,7 +35,8 @@ class Resampled:
 def resampled_scores(
     probabilities: Array, labels: Array, predictions: Array, n_bins: int, n_resamples: int
 ) -> Resampled:
-    """Macro F1 and class-wise ECE on bootstrap resamples (N rows drawn with replacement) of the test rows.
+    """Macro F1, class-wise ECE, top-label ECE, Brier score and negative log-likelihood on bootstrap resamples (N rows
+    drawn with replacement) of the test rows.
 
     The draws depend on ``labels`` alone, so every run and view that is scored on the same test rows sees the same
     resamples, and differences between them are paired. Source: Efron, 1979.
@@ -44,6 +48,10 @@ def resampled_scores(
     ones, shape = np.ones(n_rows), (n_rows, n_labels)
     hits = _sparse(ones[right], every[right], labels[right], shape)
     claimed = _sparse(ones, every, labels, shape) + _sparse(ones, every, predictions, shape)
+    confidence = probabilities.max(axis=1)
+    sure = (probabilities.argmax(axis=1) == labels) - confidence
+    in_confidence_bins = _sparse(sure, every, bin_indices(confidence, n_bins), (n_rows, n_bins))
+    losses = np.stack([squared_distances(probabilities, labels), negative_log_likelihoods(probabilities, labels)], 1)
     parts = []
     for weights in _weights(labels, n_resamples):
         ratio = np.asarray(weights @ claimed)
@@ -53,9 +61,11 @@ def resampled_scores(
             gaps = (labels == label) - probabilities[:, label]
             in_bins = _sparse(gaps, every, bins[:, label], (n_rows, n_bins))
             label_ece[:, label] = np.abs(weights @ in_bins).sum(axis=1) / n_rows
-        parts.append((label_f1, label_ece))
-    label_f1, label_ece = (np.concatenate(chunks) for chunks in zip(*parts, strict=True))
-    return Resampled(label_f1.mean(axis=1), label_ece.sum(axis=1), label_f1, label_ece)
+        top_label = np.abs(weights @ in_confidence_bins).sum(axis=1) / n_rows
+        parts.append((label_f1, label_ece, top_label, *(weights @ losses / n_rows).T))
+    label_f1, label_ece, top_label, brier, nll = (np.concatenate(chunks) for chunks in zip(*parts, strict=True))
+    measures = {"top_label_ece": top_label, "brier": brier, "nll": nll}
+    return Resampled(label_f1.mean(axis=1), label_ece.sum(axis=1), measures, label_f1, label_ece)
 
 
 def _weights(labels: Array, n_resamples: int) -> Iterator[Array]:

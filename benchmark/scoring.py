@@ -127,6 +127,7 @@ def _resampled(
     return ResampledScores(
         f1=scores.f1.tolist(),
         ece=scores.ece.tolist(),
+        measures={name: draws.tolist() for name, draws in scores.measures.items()},
         rare_labels=[
             ResampledLabel(label=label, f1=scores.label_f1[:, label].tolist(), ece=scores.label_ece[:, label].tolist())
             for label in ranked

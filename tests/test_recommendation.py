@@ -9,6 +9,7 @@ from benchmark.declarations import TableRow
 from benchmark.plan import Finished
 from benchmark.recommendation import Recommendation, first_advice, recommend
 from benchmark.registry import Registry, Subject, select_tables
+from benchmark.specs import RESAMPLED
 from benchmark.store import Result
 from benchmark.tables import GridBuilder
 from tests.results import made_result, tiny_inputs, with_scores
@@ -17,22 +18,27 @@ from tests.results import made_result, tiny_inputs, with_scores
 def scored(
     registry: Registry, method: str, f1: float, ece: float, noise: float = 0.001, seed: int = 0, **scores: float
 ) -> Result:
-    """A result on TNEWS whose resamples scatter around its scores by ``noise``, independent of other methods'."""
+    """A result on TNEWS whose resamples scatter around its scores by ``noise``, independent of other methods'; scores
+    beside F1 and ECE are resampled where they are given.
+    """
+    given = {name: value for name, value in scores.items() if name in RESAMPLED}
     scores = {"f1": f1, "ece": ece, "ece_if_calibrated": ece / 2} | scores
     result = with_scores(made_result(registry, Subject("tnews", "base", method), seed), **scores)
     draws = np.random.default_rng(sum(map(ord, method)))
     views = []
     for view in result.views:
-        spread = [list(value + noise * draws.normal(size=300)) for value in (f1, ece)]
-        views.append(
-            view.model_copy(update={"resampled": view.resampled.model_copy(update={"f1": spread[0], "ece": spread[1]})})
-        )
+        spread = [list(value + noise * draws.normal(size=300)) for value in (f1, ece, *given.values())]
+        measures = dict(zip(given, spread[2:], strict=True))
+        changed = {"f1": spread[0], "ece": spread[1], "measures": measures}
+        views.append(view.model_copy(update={"resampled": view.resampled.model_copy(update=changed)}))
     return result.model_copy(update={"views": views})
 
 
-def advice(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,)) -> list[Recommendation]:
+def advice(
+    registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,), by: str = "ece"
+) -> list[Recommendation]:
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
-    return recommend(builder, select_tables(registry, "tiny", ["main"])["main"])
+    return recommend(builder, select_tables(registry, "tiny", ["main"])["main"], by)
 
 
 def test_the_lowest_ece_wins_among_methods_that_lose_no_f1(registry: Registry) -> None:
@@ -133,7 +139,7 @@ def test_where_the_baseline_is_kept_other_measures_are_compared_with_it(registry
     (found,) = advice(registry, results)
     assert "By ECE LS cannot be told from BERT (40.00), TS (40.00), HS-RAU (41.00)." in found.sentences
     assert (
-        "By other measures another method than BERT has the best mean (not tested): NLL HS-RAU (0.700 against 0.900)."
+        "By other measures another method than BERT has the best mean: NLL HS-RAU (0.700 against 0.900, beyond noise)."
         in found.sentences
     )
 
@@ -192,8 +198,57 @@ def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> N
         scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1, aurc=0.1),
     ]
     found = advice(registry, results)
-    others = "By other measures another method than LS has the best mean (not tested)"
-    assert f"{others}: Brier BERT (20.00 against 30.00)." in found[0].sentences
+    others = "By other measures another method than LS has the best mean"
+    assert f"{others}: Brier BERT (20.00 against 30.00, beyond noise)." in found[0].sentences
+    for result in results:
+        for view in result.views:
+            view.resampled.measures.clear()  # as scored before there were such
+    assert f"{others}: Brier BERT (20.00 against 30.00, not tested)." in advice(registry, results)[0].sentences
+
+
+def test_another_measure_may_decide(registry: Registry) -> None:
+    """By ECE LS is best; by top-label ECE PosCal is, LS above BERT, and HS-RAU's lead within noise."""
+    results = [
+        scored(registry, "bert", 0.80, 0.40, top_label_ece=0.20, nll=0.9),
+        scored(registry, "ls", 0.80, 0.30, top_label_ece=0.25, nll=0.8),
+        scored(registry, "poscal", 0.80, 0.45, top_label_ece=0.15, nll=0.9),
+        scored(registry, "hs_rau", 0.80, 0.35, 0.1, top_label_ece=0.14, nll=0.85),
+    ]
+    assert advice(registry, results)[0].method == "LS"
+    (found,) = advice(registry, results, by="top_label_ece")
+    assert found.method == "PosCal"
+    assert found.sentences[0].startswith("Use PosCal: top-label ECE 15.00 against 20.00 of BERT (−5.00, 95 % interval")
+    assert "HS-RAU has a lower mean, 14.00, but is not below BERT beyond noise (−6.00, " in found.sentences[0]
+    assert "By top-label ECE PosCal cannot be told from HS-RAU (14.00)." in found.sentences
+    (others,) = (sentence for sentence in found.sentences if sentence.startswith("By other measures"))
+    assert "than PosCal has the best mean: ECE LS (30.00 against 45.00, beyond noise)" in others
+    assert "NLL LS (0.800 against 0.900, beyond noise)" in others
+    assert "top-label" not in others
+    assert not any(sentence.startswith("By chance") for sentence in found.sentences)  # which is about the ECE
+    (kept,) = advice(registry, [results[0], results[1]], by="top_label_ece")
+    assert (
+        kept.sentences[0] == "BERT has the lowest top-label ECE, 20.00, of the methods not shown to lose F1: keep it."
+    )
+    (gained,) = advice(
+        registry, [results[0], scored(registry, "ls", 0.82, 0.30, top_label_ece=0.25)], by="top_label_ece"
+    )
+    assert "F1 above that of BERT beyond noise, whatever the top-label ECE: LS (+2.00)." in gained.sentences
+
+
+def test_a_nearly_uniform_method_is_set_aside_where_the_ece_decides_alone(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.60, 0.50, top_label_ece=0.3),
+        scored(registry, "ls", 0.60, 0.10, ece_if_calibrated=0.85, top_label_ece=0.5),
+    ]
+    assert any(sentence.startswith("Set aside: LS's ECE") for sentence in advice(registry, results)[0].sentences)
+    (found,) = advice(registry, results, by="top_label_ece")
+    assert found.method == "BERT"
+    assert not any("Set aside" in sentence for sentence in found.sentences)
+
+
+def test_results_from_before_a_measure_was_resampled_give_no_advice_by_it(registry: Registry) -> None:
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
+    assert advice(registry, results, by="nll") == []
 
 
 def test_one_method_alone_or_no_baseline_gives_no_advice(registry: Registry) -> None:

@@ -9,6 +9,7 @@ from benchmark import rescoring
 from benchmark.plan import Finished, PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.rescoring import score_again
+from benchmark.specs import RESAMPLED
 from benchmark.store import HELD, Outline, ResultFolder, claim
 from tests.results import made_logits, made_result, tiny_inputs
 
@@ -47,6 +48,31 @@ def test_a_run_that_another_command_has_scored_meanwhile_is_done(registry: Regis
     folder = ResultFolder(tmp_path, "tiny")
     plan, finished = half_scored(registry, folder, [0])
     assert score_again(folder, plan, finished, tmp_path) == (1, [])
+    assert score_again(folder, plan, finished, tmp_path) == (0, [])
+
+
+def test_resamples_that_lack_a_measure_which_came_later_are_made_anew(registry: Registry, tmp_path: Path) -> None:
+    """Where there are logits; without them that is no reason to train again."""
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0])
+    score_again(folder, plan, finished, tmp_path)
+    whole = folder.read(plan[0].run)
+    of_tests = [view.resampled for view in whole.views if view.resampled]
+    assert [resampled.measures.keys() for resampled in of_tests] == [set(RESAMPLED)] * 2
+    before = [
+        view.model_copy(update={"resampled": view.resampled.model_copy(update={"measures": {}})})
+        if view.resampled
+        else view
+        for view in whole.views
+    ]
+    folder.save(whole.model_copy(update={"views": before}))
+    outlines, _ = folder.outlines()
+    tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
+    without, finished = Finished.of(outlines, []), Finished.of(outlines, [outlines[0].run_id])
+    assert [one.action for one in make_plan(registry, "tiny", tables, [0], tiny_inputs(), without)] == ["skip"]
+    plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), finished)
+    assert score_again(folder, plan, finished, tmp_path) == (1, [])
+    assert [view.resampled for view in folder.read(whole.run).views if view.resampled] == of_tests
     assert score_again(folder, plan, finished, tmp_path) == (0, [])
 
 

@@ -7,6 +7,7 @@ from scipy import stats
 from benchmark import metrics
 from benchmark.resampling import resampled_scores
 from benchmark.significance import false_discoveries_controlled, paired_difference
+from benchmark.specs import RESAMPLED
 
 
 def some_scores(n: int = 200, n_labels: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,6 +63,11 @@ def test_resampled_scores_are_those_of_the_metrics_on_the_drawn_rows(model: int)
         assert found.ece[index] == pytest.approx(ece.sum())
         np.testing.assert_allclose(found.label_f1[index], scores["per_label"]["f1"])
         np.testing.assert_allclose(found.label_ece[index], ece)
+        drawn = probabilities[rows], labels[rows]
+        assert found.measures.keys() == set(RESAMPLED)
+        assert found.measures["top_label_ece"][index] == pytest.approx(metrics.top_label_ece(*drawn, 10))
+        assert found.measures["brier"][index] == pytest.approx(metrics.brier_score(*drawn))
+        assert found.measures["nll"][index] == pytest.approx(metrics.negative_log_likelihood(*drawn))
 
 
 def test_other_labels_have_other_draws() -> None:

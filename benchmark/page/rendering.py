@@ -11,7 +11,7 @@ from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEAD
 from benchmark.page.details import DIFFERENCE, PAPER
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
-from benchmark.recommendation import RULE, first_advice
+from benchmark.recommendation import first_advice, rule
 from benchmark.render import claims_summary
 from benchmark.render.text import signed
 from benchmark.specs import readable_name
@@ -50,7 +50,7 @@ def to_page(
         untested=[judgement for judgement in judgements if not judgement.tested],
         most_seeds=max((len(item.seeds) for item in judgements), default=0),
         one_seed=ONE_SEED if 1 in {len(builder.seeds), *(item.fewest_seeds for item in judgements)} else "",
-        rule=RULE,
+        rule=rule(builder.registry),
         first_where={PAPER: "paper", DIFFERENCE: "difference"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],

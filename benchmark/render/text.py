@@ -1,6 +1,7 @@
 """A grid as lines of text cells, before any markup: shared by Markdown and LaTeX."""
 
 from dataclasses import dataclass
+from itertools import compress
 
 from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words, trained_in, without_rows
 
@@ -76,13 +77,13 @@ def notes(grid: Grid) -> list[str]:
     if mixed := _trained(grid):
         parts.append(mixed)
     leads = [cell for cell in grid.cells if cell.lead is not None]
-    n_leads = len(leads)
+    counted = f"{len(leads)} lead{'s' if len(leads) > 1 else ''}"
     if any(cell.lead_within_noise for cell in grid.cells):
         several = any(len(cell.values) > 1 for cell in leads)
         varied = "test rows and the spread over seeds" if several else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
-            f"discoveries over the {n_leads} lead{'s' if n_leads > 1 else ''} tested here: F1 and ECE, ties left out)."
+            f"discoveries over the {counted} tested here: {_tested(grid)}, ties left out)."
         )
     if any(cell.lead_untested for cell in grid.cells):
         parts.append(
@@ -102,6 +103,14 @@ def notes(grid: Grid) -> list[str]:
     if any(cell.partial for cell in grid.cells):
         parts.append("(n=...) fewer values than seeds.")
     return parts
+
+
+def _tested(grid: Grid) -> str:
+    """By which measures there are leads that are tested."""
+    measures = [label for column in grid.columns for label in column.metrics]
+    tested = [any(row.cells[place].lead for row in grid.every_row) for place in range(len(measures))]
+    *others, last = dict.fromkeys(compress(measures, tested))
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _trained(grid: Grid) -> str:

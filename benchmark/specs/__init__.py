@@ -27,6 +27,7 @@ from benchmark.specs.identities import (
     term_name,
 )
 from benchmark.specs.scoring import (
+    RESAMPLED,
     SCORING_VERSION,
     BetaCalibration,
     Calibrator,
@@ -70,6 +71,7 @@ from benchmark.specs.training import (
 )
 
 __all__ = [
+    "RESAMPLED",
     "SCORING_VERSION",
     "TRAINING_VERSION",
     "BetaCalibration",

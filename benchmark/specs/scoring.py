@@ -10,6 +10,9 @@ from benchmark.specs.declared import Count, Declared, NotNegative, OwnFunction, 
 # Raise this number whenever views get other scores: stored logits are then scored again.
 SCORING_VERSION = 2
 
+# The scores that are resampled beside F1 and ECE; results from before that lack them, and are not compared by them.
+RESAMPLED = ("top_label_ece", "brier", "nll")
+
 
 class TemperatureScaling(Declared):
     """One temperature for all logits, fitted on the validation logits within [lowest, highest]."""

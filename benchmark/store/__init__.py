@@ -25,6 +25,7 @@ from benchmark.store.result import (
     ViewRecord,
     finite_or_none,
 )
+from benchmark.store.views import has_all
 
 __all__ = [
     "HELD",
@@ -55,6 +56,7 @@ __all__ = [
     "ViewRecord",
     "claim",
     "finite_or_none",
+    "has_all",
     "is_held",
     "packed_size",
 ]

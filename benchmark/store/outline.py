@@ -1,6 +1,6 @@
 """What planning needs of a result, without scores and records: a third of the time to read, a tenth of the memory."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -23,11 +23,18 @@ class OutlinedTraining(_Part):
     evaluation_seconds: NotNegative
 
 
+class OutlinedResamples(_Part):
+    """Which other scores than F1 and ECE were resampled."""
+
+    measures: dict[str, Any] = {}
+
+
 class OutlinedView(_Part):
     """Which scores there are."""
 
     view_id: str
     scores: dict[str, NotNegative]
+    resampled: OutlinedResamples | None = None
 
 
 class OutlinedData(_Part):

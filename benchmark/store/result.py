@@ -135,15 +135,18 @@ class ResampledLabel(Record):
 
 
 class ResampledScores(Record):
-    """Scores on bootstrap resamples of the rows; the same place in two results' lists is the same resample."""
+    """Scores on bootstrap resamples of the rows; the same place in two results' lists is the same resample.
+    ``measures``: those of ``RESAMPLED``; results from before there were such have none.
+    """
 
     f1: Draws
     ece: Draws
+    measures: dict[str, Draws] = {}
     rare_labels: list[ResampledLabel]  # the rarest first
 
     @model_validator(mode="after")
     def _all_on_the_same(self) -> "ResampledScores":
-        lists = [self.f1, self.ece]
+        lists = [self.f1, self.ece, *self.measures.values()]
         for rare in self.rare_labels:
             lists += (rare.f1, rare.ece)
         if len(set(map(len, lists))) > 1:

@@ -1,12 +1,18 @@
 """What holds of a whole result as of its outline: what belongs together, which views there are or could be."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmark.specs import McDropout, RunSpec, ViewSpec, identity
+from benchmark.specs import RESAMPLED, McDropout, RunSpec, ViewSpec, identity
 
 # What every view has. Measures that came later may be missing.
 _SCORES = frozenset({"accuracy", "precision", "recall", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll"})
+
+
+def has_all(view: Any, measures: frozenset[str]) -> bool:
+    """Whether a view, or its outline, has all these measures, and on its resamples all that are resampled."""
+    needed = measures.intersection(RESAMPLED) if view.resampled else frozenset()
+    return measures <= view.scores.keys() and (not needed or needed <= view.resampled.measures.keys())
 
 
 class ResultLike:
@@ -35,9 +41,9 @@ class ResultLike:
         if self.data and self.data.fingerprint != self.run.data.fingerprint:
             raise ValueError("the data are not those of the run")
 
-    def unscored(self, specs: Iterable[ViewSpec], measures: Set[str] = frozenset()) -> list[ViewSpec]:
+    def unscored(self, specs: Iterable[ViewSpec], measures: frozenset[str] = frozenset()) -> list[ViewSpec]:
         """Those of the views that were not scored, or before there was one of the measures."""
-        made = {view.view_id for view in self.views if measures <= view.scores.keys()}
+        made = {view.view_id for view in self.views if has_all(view, measures)}
         return [spec for spec in specs if identity(spec) not in made]
 
     def scorable(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:

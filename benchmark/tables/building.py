@@ -176,14 +176,13 @@ def _temperatures(found: Mapping[int, Sequence[_Value]]) -> Iterator[FittedTempe
 
 def _resampled(view: ViewRecord, score: str, label: int | None = None) -> Sequence[float] | None:
     """A score, of one label or of all, on the resamples; None where it was not resampled."""
-    if view.resampled is None or score not in {"f1", "ece"}:
+    if view.resampled is None:
         return None
     if label is None:
-        return view.resampled.f1 if score == "f1" else view.resampled.ece
+        whole = {"f1": view.resampled.f1, "ece": view.resampled.ece} | view.resampled.measures
+        return whole.get(score)
     rare = next((rare for rare in view.resampled.rare_labels if rare.label == label), None)
-    if rare is None:
-        return None
-    return rare.f1 if score == "f1" else rare.ece
+    return {"f1": rare.f1, "ece": rare.ece}.get(score) if rare else None
 
 
 def _mean_of_parts(seeds: list[list[_Value]], scale: float) -> Array | None:
