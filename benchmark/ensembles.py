@@ -13,7 +13,7 @@ from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
 from benchmark.scoring import score_all
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import HELD, SCORING_PATIENCE, Logits, Member, Outline, ResultFolder, claim, has_all
+from benchmark.store import HELD, SCORING_PATIENCE, Logits, Member, Outline, ResultFolder, claim, has_measures
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], sc
     members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
     first = folder.whole(done[0])
     known = first.view(ensemble.view)
-    up_to_date = known is not None and known.members == members and has_all(known, ensemble.measures)
+    up_to_date = known is not None and known.members == members and has_measures(known, ensemble.measures)
     if first.logits != done[0].logits or up_to_date:
         return
     stored = [folder.read_logits(result) for result in done]

@@ -1,6 +1,6 @@
 """Which method to use on a data set: the best calibrated one, by a measure of choice, that loses no F1, in words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform, seeds_without_learning
@@ -25,7 +25,8 @@ from benchmark.tables import (
 MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and noise can be told
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 _OTHER_MEASURES = ("ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
-_SUM_ON_FEW_ROWS = "On few rows ECE favours the surer of two models that are equally far from calibrated. "
+_BINNED = {"ece", "top_label_ece"}
+_TO_RESAMPLE = "benchmark.run scores again what has its logits at hand, and with --redo it trains the others again"
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,14 @@ class _Candidate:
         return self.error_gain.estimate < 0 and not self.error_gain.within_noise
 
 
-def rule(registry: Registry, by: str = "ece") -> str:
+def rule_in_words(registry: Registry, by: str = "ece") -> str:
     """How the advice by that measure is found, in words."""
-    label = registry.metrics[by].label if by in registry.metrics else by
+    label = registry.metrics[by].label
+    on_few_rows = f"On few rows {label} favours the surer of two models that are equally far from calibrated. "
     return (
         f"The rule: of the methods that lower {label} and do not lose F1, both against the first one and beyond noise, "
         f"the one with the lowest {label}; where there is none, the first one. "
-        f"{_SUM_ON_FEW_ROWS if by == 'ece' else ''}Noise: a paired bootstrap over test rows and, from two seeds on, "
+        f"{on_few_rows if by in _BINNED else ''}Noise: a paired bootstrap over test rows and, from two seeds on, "
         "the spread over seeds; 95 %, not corrected for the number of methods."
     )
 
@@ -88,7 +90,7 @@ def recommend(builder: GridBuilder, table: Table, by: str = "ece") -> list[Recom
     temperature was not found is set aside; the baseline cannot be, and nothing is recommended where its ECE says
     nothing and no method is better, or where what would be recommended has learnt nothing. All over seeds that all of
     them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for which fewer than two
-    methods have results is left out, and so is one whose results were scored before the measure was resampled.
+    methods have results is left out; where the baseline was scored before the measure was resampled, that is said.
     """
     found = []
     for column in clean_columns(table, set()):
@@ -133,16 +135,17 @@ def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recomm
         return None
     shared = over_shared_seeds(builder, "recommendation", asked)
     first = shared.grid.every_row[0]
+    before = [row for row in shared.rows if row.cells[1].resampled is None]
+    if first in before:
+        because = f"{first.label} was scored before there were resamples of it; {_TO_RESAMPLE}"
+        return Recommendation(label, None, (f"No method can be recommended by {metrics[by].label}: {because}.",))
     candidates = [found for row in shared.rows if (found := _candidate(row, first, metrics[by])) is not None]
     if len(candidates) < 2 or candidates[0].row is not first:
         return None
     baseline, seeds = candidates[0], shared.grid.seeds
-    uniform = {
-        one.name: caution
-        for one in candidates
-        if by == "ece" and (caution := nearly_uniform(builder, dataset, seeds, one.row))
-    }
-    aside = uniform | {one.name: caution for one in candidates if (caution := _without_optimum(one))}
+    uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(builder, dataset, seeds, one.row))}
+    blind = uniform if by == "ece" else {}
+    aside = blind | {one.name: caution for one in candidates if (caution := _without_optimum(one))}
     allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
     better = [candidate for candidate in allowed if candidate.lowers_error]
     by_error = sorted(allowed, key=lambda candidate: candidate.error.known)
@@ -150,23 +153,24 @@ def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recomm
     advised = min(better, key=lambda candidate: candidate.error.known) if better else baseline
     nothing = learnt_nothing(builder, dataset, seeds, [baseline.row, advised.row])
     none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
-    doubt = " ".join(filter(None, [uniform.get(advised.name, ""), nothing if none_learnt else ""]))
+    doubt = " ".join(filter(None, [blind.get(advised.name, ""), nothing if none_learnt else ""]))
     compared = (baseline, advised, *by_error[:2])
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
-        _by_other_measures(advised, allowed, [metrics[name] for name in others]),
+        _by_other_measures(advised, allowed, {name: metrics[name] for name in others}, uniform),
     ]
     sentences = [
         f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
         "" if none_learnt else nothing,
-        f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - uniform.keys() else "",
+        f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - blind.keys() else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
         "That is one training each; another seed may say otherwise." if len(seeds) == 1 else "",
         about_rows(builder, dataset, seeds, baseline.row),
         by_chance(builder, dataset, seeds, [one.row for one in compared]) if by == "ece" else "",
         *([] if doubt else about_advised),
         _whose_seeds(shared, builder.seeds),
+        _from_before([row.label for row in before], metrics[by].label),
         trained_in(shared.grid.precisions),
         without_rows(max(candidate.f1.labels_without_rows for candidate in candidates)),
         f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
@@ -254,22 +258,35 @@ def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Can
     )
 
 
-def _by_other_measures(advised: _Candidate, allowed: Sequence[_Candidate], metrics: Sequence[Metric]) -> str:
+def _by_other_measures(
+    advised: _Candidate, allowed: Sequence[_Candidate], metrics: Mapping[str, Metric], uniform: Collection[str]
+) -> str:
     """Which of the same methods have a better mean than the advised one by other measures of calibration, and whether
-    beyond noise.
+    beyond noise. By ECE those do not count whose ECE says nothing (``uniform``).
     """
-    parts = []
-    for place, metric in enumerate(metrics, start=2):  # after those that decide
+    better, noise = [], []
+    for place, (name, metric) in enumerate(metrics.items(), start=2):  # after those that decide
         sign = 1 if metric.better == "lower" else -1
-        best = min(allowed, key=lambda candidate: sign * candidate.row.cells[place].known)
+        others = [one for one in allowed if one is advised or name != "ece" or one.name not in uniform]
+        best = min(others, key=lambda candidate: sign * candidate.row.cells[place].known)
         here, there = (one.row.cells[place] for one in (best, advised))
         if _printed(here) != _printed(there):
             gap = difference(here, there)
-            tested = "not tested" if gap is None else "within noise" if gap.within_noise else "beyond noise"
-            parts.append(f"{metric.label} {best.name} ({_printed(here)} against {_printed(there)}, {tested})")
-    return (
-        f"By other measures another method than {advised.name} has the best mean: {', '.join(parts)}." if parts else ""
-    )
+            better.append(f"{metric.label} {best.name} ({_printed(here)} against {_printed(there)}")
+            noise.append("not tested" if gap is None else "within noise" if gap.within_noise else "beyond noise")
+    if not better:
+        return ""
+    of = f"another method than {advised.name} has the best mean"
+    if set(noise) == {"not tested"}:
+        return f"By other measures {of} (not tested): {', '.join(f'{one})' for one in better)}."
+    return f"By other measures {of}: {', '.join(f'{one}, {how})' for one, how in zip(better, noise, strict=True))}."
+
+
+def _from_before(labels: Sequence[str], measure: str) -> str:
+    """Whom it cannot judge, having been scored before the deciding measure was resampled."""
+    if not labels:
+        return ""
+    return f"Left out, scored before there were resamples of {measure} ({_TO_RESAMPLE}): {', '.join(labels)}."
 
 
 def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:

@@ -168,6 +168,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if len(instead) > 1:
         raise UserError(f"{' and '.join(instead)} each stand in place of the tables; give one of them.")
     whole = [*instead, *(["--compare"] if arguments.compare else [])]
+    if arguments.by and not arguments.recommend:
+        raise UserError("--by says by which measure --recommend decides; give both, or neither.")
+    if arguments.format == "html" and arguments.by:
+        raise UserError("--recommend --by does not go with html: the page's advice is by ECE; leave out --format.")
     if arguments.format == "html" and whole:
         on_it = "it is on the page" if whole[0] in {"--claims", "--compare", "--recommend"} else "the page has none"
         raise UserError(f"{whole[0]} does not go with html: {on_it}; leave it out.")
@@ -175,8 +179,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError(f"{(whole or ['--table'])[0]} does not go with csv, which has all scores of all results.")
     if arguments.claims and arguments.table != ["all"]:
         raise UserError("--claims looks at whole tables, those that the claims are about; leave out --table.")
-    if arguments.by and not arguments.recommend:
-        raise UserError("--by says by which measure --recommend decides; give both, or neither.")
     if instead and arguments.compare:
         raise UserError(f"--compare goes with the tables, in whose place {instead[0]} stands.")
     if instead and instead != ["--claims"] and arguments.format != "markdown":

@@ -9,7 +9,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.page import to_page
 from benchmark.ranking import rank_methods
-from benchmark.recommendation import first_advice, rule
+from benchmark.recommendation import first_advice, rule_in_words
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
@@ -56,7 +56,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
     name = f"recommendation{of}{'' if by == 'ece' else f'.by_{by}'}.md"
     found = first_advice(builder, tables.values(), by)
     if not found:
-        return {name: f"### {title}\n\nNone: {_TOO_FEW if by == 'ece' else _TOO_FEW_RESAMPLED}\n"}
+        return {name: f"### {title}\n\nNone: {_TOO_FEW}\n"}
     paragraphs = []
     for item in found:
         answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
@@ -64,7 +64,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
             "\n".join([f"**{markdown.escape(item.dataset)}.** {answer}", "", *(f"- {one}" for one in more)])
         )
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
-    last = " ".join([rule(builder.registry, by), *([ONE_SEED] if len(builder.seeds) == 1 else [])])
+    last = " ".join([rule_in_words(builder.registry, by), *([ONE_SEED] if len(builder.seeds) == 1 else [])])
     return {name: "\n\n".join([f"### {title}", *note, *paragraphs, last]) + "\n"}
 
 
@@ -117,10 +117,6 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
 
 
 _TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."
-_TOO_FEW_RESAMPLED = (
-    f"{_TOO_FEW.removesuffix('.')} and this measure on resampled rows, which older results lack; benchmark.run scores "
-    "those anew whose logits are at hand, --redo makes the others again."
-)
 _TOO_FEW_FOR_RANKS = "on no data set do two methods have all measures with the same seeds."
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "

@@ -688,6 +688,7 @@ def test_a_report_of_nothing_overwrites_nothing(
         (["--claims", "--search", "rates"], "--claims and --search each stand in place of the tables"),
         (["--claims", "--ranking"], "--claims and --ranking each stand in place of the tables"),
         (["--recommend", "--format", "latex"], "--recommend is written in Markdown only"),
+        (["--recommend", "--by", "nll", "--format", "html"], "the page's advice is by ECE; leave out --format."),
         (["--by", "nll"], "--by says by which measure --recommend decides; give both, or neither."),
         (["--data-dir", "/nowhere"], "--data-dir: /nowhere is not a folder."),
         (["--seeds", "0", "--seeds=1"], "--seeds is given twice; give it once, with everything that belongs to it"),

@@ -262,10 +262,19 @@ def test_training_rows_that_are_not_there_and_labels_that_would_be_lost(tmp_path
     write(tmp_path, "test.csv", CSV)
     with pytest.raises(UserError, match='"mine": train: there are not 4 training rows, but 3'):
         load_corpus("mine", dataset(train_rows={"rows": 4, "seed": 0}), [tmp_path])
-    with pytest.raises(UserError, match=r'of the label "[ab]" none of the 1 rows drawn is left; take more rows'):
+    with pytest.raises(UserError, match=r'label "[ab]" has no row among the 1 drawn; take more rows, or another seed'):
         load_corpus("mine", dataset(train_rows={"rows": 1, "seed": 0}), [tmp_path])
     with pytest.raises(ValidationError, match="stratified"):
         dataset(train_rows={"rows": 2, "seed": 0, "stratified": True})
+    sizes = {"train": 3, "validation": 1, "test": 4, "labels": 2}
+    with pytest.raises(ValidationError, match=r"expected\.train: it is the number of rows that train draws"):
+        dataset(train_rows={"rows": 2, "seed": 0}, expected=sizes)
+    drawn = dataset(train_rows={"rows": 2, "seed": 0}).model_dump()
+    with pytest.raises(ValidationError, match="training_rows: train says already how many"):
+        Dataset.model_validate(drawn | {"training_rows": 3})
+    made = drawn | {"source": generated().model_dump(), "validation": None}
+    with pytest.raises(ValidationError, match="train: a generated source makes it itself"):
+        Dataset.model_validate(made)
 
 
 def test_reading_does_not_depend_on_the_locale(tmp_path: Path) -> None:

@@ -77,14 +77,21 @@ def test_an_ensemble_is_scored_once_and_again_when_a_member_changes(registry: Re
     assert len(after.views) == len(first.views)
 
 
-def test_an_ensemble_scored_before_there_was_a_measure_is_scored_anew(registry: Registry, tmp_path: Path) -> None:
+@pytest.mark.parametrize("measure", ["aurc", "nll"])
+def test_an_ensemble_scored_before_there_was_a_measure_is_scored_anew(
+    registry: Registry, tmp_path: Path, measure: str
+) -> None:
+    """Or before it was resampled."""
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
     first = next(result for result in folder.read_all()[0] if result.run.seed == 0)
     for view in first.views:
         if view.members:
-            del view.scores["aurc"]
+            if measure == "aurc":
+                del view.scores["aurc"]
+            else:
+                del view.resampled.measures[measure]
     folder.put(first, None)
     logits = {path: path.read_bytes() for path in (folder.folder / "logits").iterdir()}
     for path in logits:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.declarations import TableRow
 from benchmark.plan import Finished
-from benchmark.recommendation import Recommendation, first_advice, recommend
+from benchmark.recommendation import Recommendation, first_advice, recommend, rule_in_words
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.specs import RESAMPLED
 from benchmark.store import Result
@@ -200,10 +200,20 @@ def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> N
     found = advice(registry, results)
     others = "By other measures another method than LS has the best mean"
     assert f"{others}: Brier BERT (20.00 against 30.00, beyond noise)." in found[0].sentences
-    for result in results:
-        for view in result.views:
-            view.resampled.measures.clear()  # as scored before there were such
-    assert f"{others}: Brier BERT (20.00 against 30.00, not tested)." in advice(registry, results)[0].sentences
+    found = advice(registry, [from_before(result) for result in results])
+    assert (
+        "By other measures another method than LS has the best mean (not tested): Brier BERT (20.00 against 30.00)."
+        in found[0].sentences
+    )
+
+
+def from_before(result: Result) -> Result:
+    """The same result as scored before any measure beside F1 and ECE was resampled."""
+    views = [
+        view.model_copy(update={"resampled": view.resampled.model_copy(update={"measures": {}})})
+        for view in result.views
+    ]
+    return result.model_copy(update={"views": views})
 
 
 def test_another_measure_may_decide(registry: Registry) -> None:
@@ -225,6 +235,9 @@ def test_another_measure_may_decide(registry: Registry) -> None:
     assert "NLL LS (0.800 against 0.900, beyond noise)" in others
     assert "top-label" not in others
     assert not any(sentence.startswith("By chance") for sentence in found.sentences)  # which is about the ECE
+    assert "lower top-label ECE and do not" in rule_in_words(registry, "top_label_ece")
+    assert "On few rows top-label ECE favours the surer" in rule_in_words(registry, "top_label_ece")
+    assert "On few rows" not in rule_in_words(registry, "nll")
     (kept,) = advice(registry, [results[0], results[1]], by="top_label_ece")
     assert (
         kept.sentences[0] == "BERT has the lowest top-label ECE, 20.00, of the methods not shown to lose F1: keep it."
@@ -244,11 +257,27 @@ def test_a_nearly_uniform_method_is_set_aside_where_the_ece_decides_alone(regist
     (found,) = advice(registry, results, by="top_label_ece")
     assert found.method == "BERT"
     assert not any("Set aside" in sentence for sentence in found.sentences)
+    assert not any("ECE LS" in sentence for sentence in found.sentences)  # nor is that ECE held up as the best
 
 
-def test_results_from_before_a_measure_was_resampled_give_no_advice_by_it(registry: Registry) -> None:
-    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
-    assert advice(registry, results, by="nll") == []
+def test_results_from_before_a_measure_was_resampled_are_not_compared_by_it(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, nll=0.9),
+        scored(registry, "ls", 0.80, 0.30, nll=0.8),
+        scored(registry, "poscal", 0.80, 0.30, nll=0.5),
+    ]
+    (whole,) = advice(registry, results, by="nll")
+    assert whole.method == "PosCal"
+    (without_poscal,) = advice(registry, [*results[:2], from_before(results[2])], by="nll")
+    assert without_poscal.method == "LS"
+    (said,) = (sentence for sentence in without_poscal.sentences if sentence.startswith("Left out"))
+    assert said.startswith("Left out, scored before there were resamples of NLL (benchmark.run scores again ")
+    assert said.endswith("): PosCal.")
+    (none,) = advice(registry, [from_before(results[0]), *results[1:]], by="nll")
+    assert none.method is None
+    because = "No method can be recommended by NLL: BERT was scored before there were resamples of it; benchmark.run"
+    assert none.sentences[0].startswith(because)
+    assert advice(registry, [from_before(results[0]), *results[1:]])[0].method is not None  # by ECE
 
 
 def test_one_method_alone_or_no_baseline_gives_no_advice(registry: Registry) -> None:

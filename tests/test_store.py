@@ -92,6 +92,7 @@ DAMAGE = {
     "a negative draw": lambda text: with_draws(text, "AAAAvw=="),  # -0.5
     "a draw that is not a number": lambda text: with_draws(text, "AADAfw=="),
     "a draw too few": lambda text: with_draws(text, "AAAAPw=="),  # 0.5
+    "draws of no such measure": lambda text: text.replace('"measures": {"top_label_ece": ', '"measures": {"f1": ', 1),
     "a bin too few": lambda text: re.sub(r'("reliability": \{"count": \[)\d+, ', r"\1", text, count=1),
     "a label's score too many": lambda text: text.replace(
         '"per_label": {"precision": [', '"per_label": {"precision": [0.5, ', 1
@@ -122,6 +123,7 @@ PASSED_OVER = {
     "a negative draw",
     "a draw that is not a number",
     "a draw too few",
+    "draws of no such measure",
     "a bin too few",
     "a label's score too many",
     "a label's count too many",

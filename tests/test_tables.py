@@ -307,12 +307,19 @@ def test_a_lead_within_noise_is_marked() -> None:
     assert [cell.lead is not None for cell in marked["a"]] == [True, True, False]
     assert marked["a"][1].lead.estimate == pytest.approx(1.0)
     assert not any(cell.lead_within_noise for cell in marked["b"] + marked["c"])
-    columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("X", "Y", "Z"))
+    columns = tuple(
+        GridColumn(name, (metric,), ("f1",)) for name, metric in zip("XYZ", ("F1", "ECE", "NLL"), strict=True)
+    )
     made = Grid("t", "1", "Caption.", None, (0,), columns, groups)
     markdown = to_markdown(made)
     assert "| A       | **80.00** | **80.00**° | **80.00** |" in markdown
     assert "° The lead over the runner-up is within noise" in markdown
-    assert "over the 2 leads tested here" in markdown
+    assert "over the 2 leads tested here: F1 and ECE, ties left out)" in markdown
+    three = replace(
+        made, columns=tuple(replace(column, metrics=(name,)) for column, name in zip(columns, "ABC", strict=True))
+    )
+    clear = replace(leader, cells=(marked["a"][0], marked["a"][1], marked["a"][0]))
+    assert "tested here: A, B and C, ties" in to_markdown(replace(three, groups=((clear, second, third),)))
     assert r"\textbf{80.00}$^{\circ}$" in to_latex(made)
 
 
@@ -323,17 +330,20 @@ def test_a_lead_that_nothing_pairs_is_marked_as_not_tested() -> None:
     ensemble = Cell((75.0,), 3, 2, "higher", seeds=(0,), trainings=3, resample=lambda: 75 + draws[:1])
     elsewhere = Cell((75.0,), 3, 2, "higher", seeds=(3,), resample=lambda: 75 + draws[:1])
     not_resampled = Cell((75.0,), 3, 2, "higher", seeds=(0,), trainings=3)
-    ahead = GridRow("A", "a", (ensemble, elsewhere, not_resampled))
-    groups = mark_best([[ahead, GridRow("B", "b", (singles,) * 3)]], per_group=False)
+    from_before = Cell((75.0, 75.0, 75.0), 3, 2, "higher", seeds=(0, 1, 2), resample=lambda: None)
+    ahead = GridRow("A", "a", (ensemble, elsewhere, from_before, not_resampled))
+    groups = mark_best([[ahead, GridRow("B", "b", (singles,) * 4)]], per_group=False)
     cells = groups[0][0].cells
     assert [(cell.best, cell.lead, cell.lead_untested) for cell in cells] == [
         (True, None, True),
         (True, None, True),
+        (True, None, True),
         (True, None, False),
     ]
-    columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("X", "Y", "Z"))
+    columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("W", "X", "Y", "Z"))
     made = Grid("t", "1", "Caption.", None, (0, 1, 2), columns, groups)
-    assert "| A       | **75.00 (n=1)**‡ | **75.00 (n=1)**‡ | **75.00 (n=1)** |" in to_markdown(made)
+    line = "| A       | **75.00 (n=1)**‡ | **75.00 (n=1)**‡ | **75.00 ± 0.00**‡ | **75.00 (n=1)** |"
+    assert line in to_markdown(made)
     assert "‡ The lead over the runner-up is not tested" in to_markdown(made)
     assert r"\textbf{75.00 (n=1)}$^{\ddagger}$" in to_latex(made)
     both = Cell((76.0,), 3, 2, "higher", seeds=(0,), trainings=3, resample=lambda: 76 + draws[:1])

@@ -128,8 +128,8 @@ def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, .
     lost = np.setdiff1d(train.labels, train.labels[kept])
     if len(lost):
         raise UserError(
-            f'Data set "{name}": train: of the label "{label_names[lost[0]]}" none of the {wanted.rows} rows drawn is '
-            "left; take more rows."
+            f'Data set "{name}": train: the label "{label_names[lost[0]]}" has no row among the {wanted.rows} drawn; '
+            "take more rows, or another seed."
         )
     return _subset(train, kept)
 

@@ -55,7 +55,7 @@ class GeneratedSource(Declared):
 
 
 class DrawnRows(Declared):
-    """How many of the training rows, drawn once from a seed of their own."""
+    """How many rows, drawn once from a seed of their own."""
 
     rows: Count
     seed: Seed
@@ -149,6 +149,16 @@ class Dataset(Declared):
         if isinstance(self.source, GeneratedSource) and (given or self.labels != "sorted"):
             what = given[0] if given else "labels"
             raise PydanticCustomError("generated", f"{what}: a generated source makes it itself; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _as_many_as_drawn(self) -> "Dataset":
+        if self.train is None:
+            return self
+        if self.expected is not None and self.expected.train != self.train.rows:
+            raise PydanticCustomError("drawn", "expected.train: it is the number of rows that train draws")
+        if self.training_rows is not None:
+            raise PydanticCustomError("drawn", "training_rows: train says already how many there are; leave it out")
         return self
 
     @model_validator(mode="after")

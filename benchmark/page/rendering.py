@@ -11,7 +11,7 @@ from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEAD
 from benchmark.page.details import DIFFERENCE, PAPER
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
-from benchmark.recommendation import first_advice, rule
+from benchmark.recommendation import first_advice, rule_in_words
 from benchmark.render import claims_summary
 from benchmark.render.text import signed
 from benchmark.specs import readable_name
@@ -33,6 +33,7 @@ def to_page(
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    advice = first_advice(builder, tables.values())
     environment.filters["signed"] = signed
     files = {run_id: f"{readable_name(result.run)}.json" for run_id, result in builder.finder.finished.by_run.items()}
     scripts = [_bokeh(), *(_asset(name) for name in ("page.js", "diagram.js"))]
@@ -41,7 +42,7 @@ def to_page(
         profile_name=builder.finder.profile_name,
         about=describe(builder, tables),
         headings={"methods": METHOD_HEADINGS, "datasets": DATASET_HEADINGS, "encoders": ENCODER_HEADINGS},
-        advice=first_advice(builder, tables.values()),
+        advice=advice,
         claims_summary=claims_summary(judgements),
         verdicts=counted(judgements),
         of_tested=OF_TESTED,
@@ -50,7 +51,7 @@ def to_page(
         untested=[judgement for judgement in judgements if not judgement.tested],
         most_seeds=max((len(item.seeds) for item in judgements), default=0),
         one_seed=ONE_SEED if 1 in {len(builder.seeds), *(item.fewest_seeds for item in judgements)} else "",
-        rule=rule(builder.registry),
+        rule=rule_in_words(builder.registry) if advice else "",
         first_where={PAPER: "paper", DIFFERENCE: "difference"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],

@@ -88,7 +88,7 @@ def notes(grid: Grid) -> list[str]:
     if any(cell.lead_untested for cell in grid.cells):
         parts.append(
             f"{NOT_TESTED} The lead over the runner-up is not tested: one of the two is an ensemble, a single value "
-            "over several seeds, or they share no seed."
+            "over several seeds, or was scored before this measure was resampled, or they share no seed."
         )
     if any(len(cell.values) == 1 for cell in leads):
         parts.append(ONE_SEED)

@@ -25,7 +25,7 @@ from benchmark.store.result import (
     ViewRecord,
     finite_or_none,
 )
-from benchmark.store.views import has_all
+from benchmark.store.views import has_measures
 
 __all__ = [
     "HELD",
@@ -56,7 +56,7 @@ __all__ = [
     "ViewRecord",
     "claim",
     "finite_or_none",
-    "has_all",
+    "has_measures",
     "is_held",
     "packed_size",
 ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from benchmark.specs import RunSpec, ViewSpec, identity
+from benchmark.specs import RESAMPLED, RunSpec, ViewSpec, identity
 from benchmark.splits import SPLITS, SplitName
 from benchmark.store.numbers import Draws, NotNegative, Number, Numbers, Whole, require_scores
 from benchmark.store.views import ResultLike
@@ -149,6 +149,8 @@ class ResampledScores(Record):
         lists = [self.f1, self.ece, *self.measures.values()]
         for rare in self.rare_labels:
             lists += (rare.f1, rare.ece)
+        if unknown := self.measures.keys() - set(RESAMPLED):
+            raise ValueError(f"{min(unknown)} is not among the scores that are resampled")
         if len(set(map(len, lists))) > 1:
             raise ValueError("not all scores are on the same resamples")
         require_scores(*lists)

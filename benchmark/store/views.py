@@ -9,10 +9,10 @@ from benchmark.specs import RESAMPLED, McDropout, RunSpec, ViewSpec, identity
 _SCORES = frozenset({"accuracy", "precision", "recall", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll"})
 
 
-def has_all(view: Any, measures: frozenset[str]) -> bool:
-    """Whether a view, or its outline, has all these measures, and on its resamples all that are resampled."""
+def has_measures(view: Any, measures: frozenset[str]) -> bool:
+    """Whether a view, or its outline, has all these measures, and on its resamples those that are resampled."""
     needed = measures.intersection(RESAMPLED) if view.resampled else frozenset()
-    return measures <= view.scores.keys() and (not needed or needed <= view.resampled.measures.keys())
+    return measures <= view.scores.keys() and (not needed or needed <= set(view.resampled.measures))
 
 
 class ResultLike:
@@ -43,7 +43,7 @@ class ResultLike:
 
     def unscored(self, specs: Iterable[ViewSpec], measures: frozenset[str] = frozenset()) -> list[ViewSpec]:
         """Those of the views that were not scored, or before there was one of the measures."""
-        made = {view.view_id for view in self.views if has_all(view, measures)}
+        made = {view.view_id for view in self.views if has_measures(view, measures)}
         return [spec for spec in specs if identity(spec) not in made]
 
     def scorable(self, specs: Iterable[ViewSpec]) -> list[ViewSpec]:

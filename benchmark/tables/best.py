@@ -14,8 +14,8 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
 
     Means are compared as they are printed, rounded: cells that print alike are best together. A missing cell never
     is, and a column in which only one cell has a value has no best. A lead is that of a single best cell over the
-    runner-up; its p-value is adjusted for the number of leads in the table (false discovery rate). A lead between
-    resampled cells that nothing pairs is marked as not tested.
+    runner-up; its p-value is adjusted for the number of leads in the table (false discovery rate). A lead by a
+    measure that is resampled is marked as not tested where nothing pairs the two, or one is from before it was.
     """
     rows = [list(group) for group in groups]
     pools = rows if per_group else [[row for group in rows for row in group]]
@@ -33,7 +33,7 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
                 if lead is not None:
                     leads[place] = lead
                     runners_up[place] = runner_up.label
-                elif ahead.resampled is not None and behind.resampled is not None:
+                elif ahead.resample is not None and behind.resample is not None:
                     untested.add(place)
     adjusted = false_discoveries_controlled([lead.p_value for lead in leads.values()])
     noisy = {place for place, p_value in zip(leads, adjusted, strict=True) if p_value >= LEVEL}

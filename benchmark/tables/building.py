@@ -21,11 +21,13 @@ from benchmark.registry import (
     encoder_name,
     row_key,
 )
+from benchmark.specs import RESAMPLED
 from benchmark.store import Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, FittedTemperature, Grid, GridColumn, GridRow
 
+_TESTED = {"f1", "ece", *RESAMPLED}
 _NO_ENSEMBLE = "an ensemble takes several seeds for one value"
 
 
@@ -133,7 +135,7 @@ class GridBuilder:
             better=metric.better,
             seeds=tuple(found),
             trainings=self.finder.trainings(request.parts[0].subject),
-            resample=partial(_mean_of_parts, list(found.values()), metric.scale),
+            resample=partial(_mean_of_parts, list(found.values()), metric.scale) if metric.score in _TESTED else None,
             sources=tuple(dict.fromkeys(self._runs(part for parts in found.values() for part in parts))),
             labels_without_rows=max(
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0

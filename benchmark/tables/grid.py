@@ -32,6 +32,7 @@ class Cell:
     better: str
     seeds: tuple[int, ...] = ()  # those of the values
     trainings: int = 1  # behind each value: of an ensemble several, that of its seed and those that follow
+    # none for a measure that is never resampled; gives none where these results were scored before it was
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
     sources: tuple[str, ...] = ()  # run ids behind the values
     labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
@@ -41,7 +42,7 @@ class Cell:
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
     runner_up: str | None = None  # the label of the row that the lead is over
     lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
-    lead_untested: bool = False  # both were resampled, but nothing pairs them (``difference``)
+    lead_untested: bool = False  # by a measure that is resampled, but not in both, or nothing pairs them
     paper: float | None = None
 
     @cached_property
