@@ -31,14 +31,21 @@ def nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], met
     """A caution where the method's ECE is so far below what chance makes of a calibrated model's that its probabilities
     are nearly the same for all labels, which the class-wise sum cannot see.
     """
-    scores = [one.view.scores for one in _scored(builder, dataset, method, seeds).values()]
-    below = [one for one in scores if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)]
+    scores = {seed: one.view.scores for seed, one in _scored(builder, dataset, method, seeds).items()}
+    below = {
+        seed: one for seed, one in scores.items() if one["ece"] < _FAR_BELOW_CHANCE * one.get("ece_if_calibrated", 0.0)
+    }
     if not below:
         return ""
-    top = number(100 * fmean(one["top_label_ece"] for one in scores), builder.registry.metrics["ece"].decimals)
+    decimals = builder.registry.metrics["ece"].decimals
+    ece, chance, top = (
+        number(100 * fmean(one[name] for one in below.values()), decimals)
+        for name in ("ece", "ece_if_calibrated", "top_label_ece")
+    )
     return (
-        f"{method.label}'s ECE is far below what chance alone makes of a calibrated model's: it is nearly as sure of "
-        f"every label, which this ECE cannot see. Its top-label ECE is {top}; go by that, or by NLL."
+        f"{method.label} is nearly as sure of every label (seed {', '.join(map(str, below))}), which this ECE cannot "
+        f"see: {ece}, where chance alone makes {chance} of a calibrated model's. Its top-label ECE is {top}: go by "
+        "that (--by top_label_ece), or by NLL (--by nll)."
     )
 
 

@@ -26,6 +26,10 @@ MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and no
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 _OTHER_MEASURES = ("ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _BINNED = {"ece", "top_label_ece"}
+_FEW_SEEDS = {
+    1: "That is one training each; another seed may say otherwise.",
+    2: "Two seeds hardly say how far trainings scatter; with a third, intervals are much narrower.",
+}
 _TO_RESAMPLE = "benchmark.run scores again what has its logits at hand, and with --redo it trains the others again"
 
 
@@ -128,7 +132,7 @@ def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recomm
     label = builder.registry.dataset_label(builder.profile, dataset)
     metrics = builder.registry.metrics
     deciding = ("f1", by)
-    others = tuple(name for name in _OTHER_MEASURES if name in metrics and name != by)
+    others = {name: metrics[name] for name in _OTHER_MEASURES if name in metrics and name != by}
     column = TableColumn(label=label, dataset=dataset, metrics=(*deciding, *others))
     asked = table.model_copy(update={"rows": rows, "columns": (column,), "best_in": "column"})
     if not asked.rows or not metrics.keys() >= {*deciding}:
@@ -158,14 +162,15 @@ def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recomm
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
-        _by_other_measures(advised, allowed, {name: metrics[name] for name in others}, uniform),
+        _by_other_measures(advised, allowed, others, uniform),
     ]
     sentences = [
         f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
         "" if none_learnt else nothing,
         f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - blind.keys() else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
-        "That is one training each; another seed may say otherwise." if len(seeds) == 1 else "",
+        _worse_by_others(advised, baseline, list(others.values())),
+        _FEW_SEEDS.get(len(seeds), ""),
         about_rows(builder, dataset, seeds, baseline.row),
         by_chance(builder, dataset, seeds, [one.row for one in compared]) if by == "ece" else "",
         *([] if doubt else about_advised),
@@ -188,12 +193,12 @@ def _candidate(row: GridRow, baseline: GridRow, measure: Metric) -> _Candidate |
 
 def _verdict(advised: _Candidate, lowest: _Candidate, baseline: _Candidate) -> str:
     """What to use and why; and which other method has the lowest error, where that is not one beyond noise."""
-    measure, of = baseline.measure, "the methods not shown to lose F1"
+    keep, measure, of = f"Keep {baseline.name}", baseline.measure, "of the methods not shown to lose F1"
     if lowest is baseline:
-        return f"{baseline.name} has the lowest {measure}, {_printed(baseline.error)}, of {of}: keep it."
+        return f"{keep}: it has the lowest {measure}, {_printed(baseline.error)}, {of}."
     if advised is baseline:
-        keep = f"Of {of} none has a lower {measure} than {baseline.name} beyond noise: keep it."
-        return f"{keep} Lowest is {lowest.name}: {_beside(lowest, baseline)}."
+        none = f"{of} none has a lower {measure} beyond noise"
+        return f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline)}."
     use = f"Use {advised.name}: {_beside(advised, baseline)}."
     if lowest is advised:
         return use
@@ -256,6 +261,16 @@ def _by_f1(candidates: Sequence[_Candidate], baseline: _Candidate, advised: _Can
         f"F1 above that of {baseline.name} beyond noise, whatever the {baseline.measure}: {gain}." if gain else "",
         f"Set aside because they lose F1: {lost}." if lost else "",
     )
+
+
+def _worse_by_others(advised: _Candidate, baseline: _Candidate, metrics: Sequence[Metric]) -> str:
+    """By which other measures of calibration the advised method has a worse mean than the baseline."""
+    parts = []
+    for place, metric in enumerate(metrics, start=2):  # after those that decide
+        here, there = (one.row.cells[place] for one in (advised, baseline))
+        if here.printed != there.printed and (here.printed > there.printed) == (metric.better == "lower"):
+            parts.append(f"{metric.label} ({_printed(here)} against {_printed(there)})")
+    return f"By other measures {advised.name} is worse than {baseline.name}: {', '.join(parts)}." if parts else ""
 
 
 def _by_other_measures(

@@ -262,10 +262,19 @@ def test_training_rows_that_are_not_there_and_labels_that_would_be_lost(tmp_path
     write(tmp_path, "test.csv", CSV)
     with pytest.raises(UserError, match='"mine": train: there are not 4 training rows, but 3'):
         load_corpus("mine", dataset(train_rows={"rows": 4, "seed": 0}), [tmp_path])
-    with pytest.raises(UserError, match=r'label "[ab]" has no row among the 1 drawn; take more rows, or another seed'):
+    with pytest.raises(UserError, match=r'"mine": train\.rows: 1 is too few for its 2 labels'):
         load_corpus("mine", dataset(train_rows={"rows": 1, "seed": 0}), [tmp_path])
-    with pytest.raises(ValidationError, match="stratified"):
-        dataset(train_rows={"rows": 2, "seed": 0, "stratified": True})
+    rare = "text,intent\n" + "".join(f"text {row},{'b' if row % 20 == 7 else 'a'}\n" for row in range(40))
+    write(tmp_path, "train.csv", rare)
+    drawn = {"rows": 4, "seed": 0}
+    with pytest.raises(
+        UserError, match=r'label "b" has no row among the 4 drawn; take more rows, or draw them by label'
+    ):
+        load_corpus("mine", dataset(train_rows=drawn), [tmp_path])
+    for seed in range(20):  # drawn by label each has a row
+        by_label = dataset(train_rows={"rows": 4, "seed": seed, "stratified": True})
+        counts = np.bincount(load_corpus("mine", by_label, [tmp_path]).train.labels)
+        assert (counts.sum(), counts.min() >= 1) == (4, True)
     sizes = {"train": 3, "validation": 1, "test": 4, "labels": 2}
     with pytest.raises(ValidationError, match=r"expected\.train: it is the number of rows that train draws"):
         dataset(train_rows={"rows": 2, "seed": 0}, expected=sizes)

@@ -93,7 +93,7 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
     ended = "TS, because the search for its temperature ended at a bound (seed 0): the validation rows name no best one"
     (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.41)])
     assert found.method == "BERT"
-    assert found.sentences[0] == "BERT has the lowest ECE, 40.00, of the methods not shown to lose F1: keep it."
+    assert found.sentences[0] == "Keep BERT: it has the lowest ECE, 40.00, of the methods not shown to lose F1."
     assert found.sentences[1] == f"Set aside: {ended}."
     (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.30)])
     assert found.method == "LS"
@@ -110,7 +110,7 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
 def test_where_nothing_is_better_beyond_noise_that_is_said(registry: Registry) -> None:
     found = advice(registry, [scored(registry, "bert", 0.80, 0.40, 0.05), scored(registry, "ls", 0.80, 0.39, 0.05)])
     said = found[0].sentences[0]
-    keep = "Of the methods not shown to lose F1 none has a lower ECE than BERT beyond noise: keep it."
+    keep = "Keep BERT: of the methods not shown to lose F1 none has a lower ECE beyond noise."
     assert said.startswith(f"{keep} Lowest is LS: ECE 39.00")
     assert found[0].method == "BERT"
 
@@ -189,7 +189,7 @@ def test_the_baseline_is_kept_where_it_is_best(registry: Registry) -> None:
     alone = bert.model_copy(update={"views": [view for view in bert.views if view.view.calibrator is None]})
     (found,) = advice(registry, [alone, scored(registry, "ls", 0.80, 0.39)])
     assert found.method == "BERT"
-    assert found.sentences[0] == "BERT has the lowest ECE, 20.00, of the methods not shown to lose F1: keep it."
+    assert found.sentences[0] == "Keep BERT: it has the lowest ECE, 20.00, of the methods not shown to lose F1."
 
 
 def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> None:
@@ -216,6 +216,32 @@ def from_before(result: Result) -> Result:
     return result.model_copy(update={"views": views})
 
 
+def test_an_advised_method_that_is_worse_by_other_measures_says_so(registry: Registry) -> None:
+    """As where few validation rows make a model too sure: the class-wise sum falls, NLL and Brier rise."""
+    other = {"adaptive_ece": 0.2, "aurc": 0.1}
+    results = [
+        scored(registry, "bert", 0.80, 0.40, nll=0.332, brier=0.18, top_label_ece=0.11, **other),
+        scored(registry, "ls", 0.80, 0.30, nll=0.503, brier=0.21, top_label_ece=0.11, **other),
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "LS"
+    worse = "By other measures LS is worse than BERT: Brier (21.00 against 18.00), NLL (0.503 against 0.332)."
+    assert found.sentences[1] == worse
+    (kept,) = advice(registry, results, by="nll")
+    assert not any("is worse than" in sentence for sentence in kept.sentences)
+
+
+def test_two_seeds_are_said_to_be_few(registry: Registry) -> None:
+    results = [
+        scored(registry, method, 0.80, ece + gap, seed=seed)
+        for method, ece in (("bert", 0.4), ("ls", 0.3))
+        for seed, gap in ((0, 0.0), (1, 0.01), (2, 0.02))
+    ]
+    few = "Two seeds hardly say how far trainings scatter; with a third, intervals are much narrower."
+    assert few in advice(registry, results, (0, 1))[0].sentences
+    assert few not in advice(registry, results, (0, 1, 2))[0].sentences
+
+
 def test_another_measure_may_decide(registry: Registry) -> None:
     """By ECE LS is best; by top-label ECE PosCal is, LS above BERT, and HS-RAU's lead within noise."""
     results = [
@@ -240,7 +266,7 @@ def test_another_measure_may_decide(registry: Registry) -> None:
     assert "On few rows" not in rule_in_words(registry, "nll")
     (kept,) = advice(registry, [results[0], results[1]], by="top_label_ece")
     assert (
-        kept.sentences[0] == "BERT has the lowest top-label ECE, 20.00, of the methods not shown to lose F1: keep it."
+        kept.sentences[0] == "Keep BERT: it has the lowest top-label ECE, 20.00, of the methods not shown to lose F1."
     )
     (gained,) = advice(
         registry, [results[0], scored(registry, "ls", 0.82, 0.30, top_label_ece=0.25)], by="top_label_ece"
@@ -253,7 +279,7 @@ def test_a_nearly_uniform_method_is_set_aside_where_the_ece_decides_alone(regist
         scored(registry, "bert", 0.60, 0.50, top_label_ece=0.3),
         scored(registry, "ls", 0.60, 0.10, ece_if_calibrated=0.85, top_label_ece=0.5),
     ]
-    assert any(sentence.startswith("Set aside: LS's ECE") for sentence in advice(registry, results)[0].sentences)
+    assert any(sentence.startswith("Set aside: LS is nearly") for sentence in advice(registry, results)[0].sentences)
     (found,) = advice(registry, results, by="top_label_ece")
     assert found.method == "BERT"
     assert not any("Set aside" in sentence for sentence in found.sentences)
@@ -337,18 +363,20 @@ def test_an_ece_below_what_chance_makes_is_a_caution(registry: Registry) -> None
     ]
     (found,) = advice(registry, results)
     assert found.method is None
-    doubt = "No method can be recommended. BERT's ECE is far below what chance alone makes of a calibrated model's"
-    assert found.sentences[0].startswith(doubt)
-    assert found.sentences[0].endswith("Its top-label ECE is 63.40; go by that, or by NLL.")
+    assert found.sentences[0] == (
+        "No method can be recommended. BERT is nearly as sure of every label (seed 0), which this ECE cannot see: "
+        "43.00, where chance alone makes 90.00 of a calibrated model's. Its top-label ECE is 63.40: go by that (--by "
+        "top_label_ece), or by NLL (--by nll)."
+    )
     assert not any("cannot be told" in sentence or "By other measures" in sentence for sentence in found.sentences)
     uniform = scored(registry, "ls", 0.60, 0.10, ece_if_calibrated=0.85, top_label_ece=0.5)
     others = [scored(registry, "bert", 0.60, 0.50), uniform, scored(registry, "poscal", 0.60, 0.40)]
     (found,) = advice(registry, others)  # it costs itself, and no other
     assert found.method == "PosCal"
     assert found.sentences[0].startswith("Use PosCal: ")
-    assert found.sentences[1].startswith("Set aside: LS's ECE is far below what chance alone makes")
+    assert found.sentences[1].startswith("Set aside: LS is nearly as sure of every label (seed 0), which this ECE")
     results[0] = scored(registry, "bert", 0.60, 0.43, ece_if_calibrated=0.45)
-    assert not any("far below" in sentence for sentence in advice(registry, results)[0].sentences)
+    assert not any("nearly as sure" in sentence for sentence in advice(registry, results)[0].sentences)
 
 
 def test_a_model_that_has_learnt_nothing_is_a_caution(registry: Registry) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmark.data.corpus import Corpus, Split
 from benchmark.data.generated import generate
 from benchmark.data.readers import Row, read_files
-from benchmark.declarations import Dataset, DrawnRows, FileSource, GeneratedSource, HeldOutRows
+from benchmark.declarations import Dataset, DrawnRows, FileSource, GeneratedSource
 from benchmark.errors import UserError, nearest
 
 
@@ -95,7 +95,7 @@ def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
     return Split(tuple(row.text for row in rows), labels)
 
 
-def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple[Split, Split]:
+def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[Split, Split]:
     """Training and held-out rows, each in the order of the file; which rows, a seed of the data set alone decides.
 
     By label, a text that stands more than once stays in the training rows, as far as its label has others to give, so
@@ -119,17 +119,25 @@ def _hold_out(name: str, split: str, train: Split, wanted: HeldOutRows) -> tuple
 
 def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, ...]) -> Split:
     """So many of the training rows, in the order of the file: the same validation and test rows for any number of
-    them. Larger numbers of one seed hold the rows of smaller ones.
+    them. Where they are not drawn by label, larger numbers of one seed hold the rows of smaller ones.
     """
-    if wanted.rows > len(train):
+    others = len(train) - wanted.rows
+    if others < 0:
         raise UserError(f'Data set "{name}": train: there are not {wanted.rows} training rows, but {len(train)}.')
+    if others == 0:
+        return train
+    n_labels = len(np.unique(train.labels))
+    if wanted.rows < n_labels:
+        raise UserError(f'Data set "{name}": train.rows: {wanted.rows} is too few for its {n_labels} labels.')
+    if wanted.stratified:
+        return _hold_out(name, "train", train, wanted.model_copy(update={"rows": others}))[0]
     kept = np.zeros(len(train), dtype=bool)
     kept[np.random.default_rng(wanted.seed).permutation(len(train))[: wanted.rows]] = True
     lost = np.setdiff1d(train.labels, train.labels[kept])
     if len(lost):
         raise UserError(
             f'Data set "{name}": train: the label "{label_names[lost[0]]}" has no row among the {wanted.rows} drawn; '
-            "take more rows, or another seed."
+            'take more rows, or draw them by label ("stratified: true").'
         )
     return _subset(train, kept)
 

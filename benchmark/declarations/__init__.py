@@ -8,7 +8,6 @@ from benchmark.declarations.data_sets import (
     ExpectedSizes,
     FileSource,
     GeneratedSource,
-    HeldOutRows,
     HubDownload,
     Publisher,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "ExpectedSizes",
     "FileSource",
     "GeneratedSource",
-    "HeldOutRows",
     "HubDownload",
     "Method",
     "MethodsFile",

@@ -55,17 +55,12 @@ class GeneratedSource(Declared):
 
 
 class DrawnRows(Declared):
-    """How many rows, drawn once from a seed of their own."""
+    """How many of the training rows, drawn once from a seed of their own. ``stratified``: from each label its share, as
+    nearly as whole rows allow; each label keeps a training row.
+    """
 
     rows: Count
     seed: Seed
-
-
-class HeldOutRows(DrawnRows):
-    """Training rows that are held out. ``stratified``: from each label its share, as nearly as whole rows allow, and of
-    no label the last training row.
-    """
-
     stratified: bool = False
 
 
@@ -120,16 +115,16 @@ class Publisher(Declared):
 
 
 class Dataset(Declared):
-    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted". ``train``: only so many
-    of the training rows that are left once test and validation rows are held out.
+    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted". ``test`` and
+    ``validation``: rows to hold out. ``train``: of the training rows that are left then, only so many.
     """
 
     label: Text
     source: Annotated[FileSource | GeneratedSource, Field(discriminator="kind")]
     labels: Literal["sorted"] | dict[Text, Text] = "sorted"
     train: DrawnRows | None = None
-    validation: HeldOutRows | None = None
-    test: HeldOutRows | None = None
+    validation: DrawnRows | None = None
+    test: DrawnRows | None = None
     expected: ExpectedSizes | None = None
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     tokens_per_text: Positive  # for time estimates only
