@@ -84,9 +84,10 @@ def rule_in_words(registry: Registry, by: str = "ece") -> str:
     )
 
 
-def recommend(builder: GridBuilder, table: Table, by: str = "ece") -> list[Recommendation]:
-    """The advice for every clean data set in a table whose rows are methods on the base encoder, the first of them the
-    baseline.
+def recommend(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") -> list[Recommendation]:
+    """The advice for every clean data set in tables whose rows are methods on the base encoder. The first row of the
+    first table is the baseline; the methods of all tables that begin with it are compared. Where it has no results,
+    another table does not quietly put another baseline in its place.
 
     Recommended is, of the methods whose F1 is not lower than the baseline's beyond noise and whose error, the measure
     ``by``, one of ``MEASURES``, is lower beyond noise (each beside the baseline, 95 %), the one with the lowest; the
@@ -96,47 +97,31 @@ def recommend(builder: GridBuilder, table: Table, by: str = "ece") -> list[Recom
     them have, which may leave out a method that is behind (``over_shared_seeds``). A data set for which fewer than two
     methods have results is left out; where the baseline was scored before the measure was resampled, that is said.
     """
-    found = []
-    for column in clean_columns(table, set()):
-        assert column.dataset is not None, "a clean column looks at a data set"
-        advice = _advise(builder, table, column.dataset, by)
-        if advice is not None:
-            found.append(advice)
-    return found
-
-
-def first_advice(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") -> list[Recommendation]:
-    """For each data set the advice of the first table that gives any. All have one baseline, that of the first table
-    that can give advice: where it has no results, another table does not quietly put another one in its place.
-    """
     able = [table for table in tables if _on_base_encoder(table) and clean_columns(table, set())]
-    if not able:
-        return []
-    baseline = _on_base_encoder(able[0])[0][0].method
-    found: dict[str, Recommendation] = {}
-    for table in able:
-        if _on_base_encoder(table)[0][0].method == baseline:
-            for item in recommend(builder, table, by):
-                found.setdefault(item.dataset, item)
-    return list(found.values())
+    alike = [table for table in able if _on_base_encoder(table)[0].method == _on_base_encoder(able[0])[0].method]
+    rows: dict[str, dict[str, TableRow]] = {}
+    for table in alike:
+        for column in clean_columns(table, set()):
+            assert column.dataset is not None, "a clean column looks at a data set"
+            rows.setdefault(column.dataset, {}).update({row.method: row for row in _on_base_encoder(table)})
+    advice = [_advise(builder, dataset, tuple(methods.values()), by) for dataset, methods in rows.items()]
+    return [item for item in advice if item is not None]
 
 
-def _on_base_encoder(table: Table) -> tuple[tuple[TableRow, ...], ...]:
-    """The groups of a table's rows, those on other encoders left out."""
-    groups = (tuple(row for row in group if row.encoder == "base") for group in table.rows)
-    return tuple(filter(None, groups))
+def _on_base_encoder(table: Table) -> list[TableRow]:
+    """A table's rows, those on other encoders left out."""
+    return [row for row in table.every_row if row.encoder == "base"]
 
 
-def _advise(builder: GridBuilder, table: Table, dataset: str, by: str) -> Recommendation | None:
-    rows = _on_base_encoder(table)
+def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: str) -> Recommendation | None:
     label = builder.registry.dataset_label(builder.profile, dataset)
     metrics = builder.registry.metrics
     deciding = ("f1", by)
     others = {name: metrics[name] for name in _OTHER_MEASURES if name in metrics and name != by}
     column = TableColumn(label=label, dataset=dataset, metrics=(*deciding, *others))
-    asked = table.model_copy(update={"rows": rows, "columns": (column,), "best_in": "column"})
-    if not asked.rows or not metrics.keys() >= {*deciding}:
+    if not metrics.keys() >= {*deciding}:
         return None
+    asked = Table(number="recommendation", caption="Recommendation.", rows=(rows,), columns=(column,))
     shared = over_shared_seeds(builder, "recommendation", asked)
     first = shared.grid.every_row[0]
     before = [row for row in shared.rows if row.cells[1].resampled is None]

@@ -9,7 +9,7 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.page import to_page
 from benchmark.ranking import rank_methods
-from benchmark.recommendation import first_advice, rule_in_words
+from benchmark.recommendation import recommend, rule_in_words
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
@@ -54,7 +54,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
     """
     title = "Recommendation" if by == "ece" else f"Recommendation by {builder.registry.metrics[by].label}"
     name = f"recommendation{of}{'' if by == 'ece' else f'.by_{by}'}.md"
-    found = first_advice(builder, tables.values(), by)
+    found = recommend(builder, tables.values(), by)
     if not found:
         return {name: f"### {title}\n\nNone: {_TOO_FEW}\n"}
     paragraphs = []

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.declarations import TableRow
 from benchmark.plan import Finished
-from benchmark.recommendation import Recommendation, first_advice, recommend, rule_in_words
+from benchmark.recommendation import Recommendation, recommend, rule_in_words
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.specs import RESAMPLED
 from benchmark.store import Result
@@ -38,7 +38,7 @@ def advice(
     registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,), by: str = "ece"
 ) -> list[Recommendation]:
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
-    return recommend(builder, select_tables(registry, "tiny", ["main"])["main"], by)
+    return recommend(builder, select_tables(registry, "tiny", ["main"]).values(), by)
 
 
 def test_the_lowest_ece_wins_among_methods_that_lose_no_f1(registry: Registry) -> None:
@@ -102,7 +102,7 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
     builder = GridBuilder(
         registry, "tiny", Finished.of([bounded, scored(registry, "ls", 0.80, 0.41)]), tiny_inputs(), (0,)
     )
-    (found,) = recommend(builder, first)
+    (found,) = recommend(builder, [first])
     assert found.method == "TS"  # it is the one to compare with
     assert f"Beware of {ended}." in found.sentences
 
@@ -172,9 +172,9 @@ def test_another_table_does_not_put_another_baseline_in_the_place_of_a_missing_o
     results = [scored(registry, "hs_rau", 0.80, 0.30), scored(registry, "without_hs", 0.80, 0.40)]
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["main", "ablation"])
-    assert first_advice(builder, tables.values()) == []
+    assert recommend(builder, tables.values()) == []
     alone = select_tables(registry, "tiny", ["ablation"])
-    assert [item.method for item in first_advice(builder, alone.values())] == ["HS-RAU"]
+    assert [item.method for item in recommend(builder, alone.values())] == ["HS-RAU"]
 
 
 def test_a_method_without_a_seed_of_the_baseline_is_named(registry: Registry) -> None:
@@ -311,11 +311,28 @@ def test_one_method_alone_or_no_baseline_gives_no_advice(registry: Registry) -> 
     assert advice(registry, [scored(registry, "ls", 0.8, 0.3), scored(registry, "hs_rau", 0.8, 0.3)]) == []
 
 
+def test_the_methods_of_several_tables_are_compared_together(registry: Registry) -> None:
+    """Those of tables with the same baseline, and each once."""
+    results = [
+        scored(registry, "bert", 0.80, 0.40),
+        scored(registry, "ls", 0.80, 0.30),
+        scored(registry, "focal", 0.80, 0.20),
+        scored(registry, "without_hs", 0.80, 0.10),
+    ]
+    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    tables = select_tables(registry, "tiny", ["main", "main_full", "ablation", "more_methods"])
+    (found,) = recommend(builder, tables.values())
+    assert found.sentences[-1] == "Compared: BERT, TS, LS, Focal loss."
+    assert found.method == "Focal loss"
+    (main,) = recommend(builder, select_tables(registry, "tiny", ["main"]).values())
+    assert main.sentences[-1] == "Compared: BERT, TS, LS."
+
+
 def test_the_first_table_with_advice_gives_it(registry: Registry) -> None:
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
     builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["encoders", "noise", "main"])
-    assert [item.method for item in first_advice(builder, tables.values())] == ["LS"]
+    assert [item.method for item in recommend(builder, tables.values())] == ["LS"]
 
 
 @pytest.mark.parametrize("missing", ["f1", "ece"])
@@ -323,7 +340,7 @@ def test_a_registry_without_the_deciding_metrics_gives_none(registry: Registry, 
     metrics = {name: metric for name, metric in registry.metrics.items() if name != missing}
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
     builder = GridBuilder(replace(registry, metrics=metrics), "tiny", Finished.of(results), tiny_inputs(), (0,))
-    assert recommend(builder, select_tables(registry, "tiny", ["main"])["main"]) == []
+    assert recommend(builder, select_tables(registry, "tiny", ["main"]).values()) == []
 
 
 def test_a_gain_in_f1_is_said_though_the_ece_decides(registry: Registry) -> None:
@@ -426,4 +443,4 @@ def test_chance_is_a_mean_over_all_seeds_or_not_said(registry: Registry) -> None
 def test_advice_is_on_the_base_encoder_alone(registry: Registry) -> None:
     made = [made_result(registry, Subject("tnews", "albert_tiny", name)) for name in ("bert", "hs_rau")]
     builder = GridBuilder(registry, "tiny", Finished.of(made), tiny_inputs(), (0,))
-    assert recommend(builder, select_tables(registry, "tiny", ["encoders"])["encoders"]) == []
+    assert recommend(builder, select_tables(registry, "tiny", ["encoders"]).values()) == []

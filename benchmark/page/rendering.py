@@ -11,7 +11,7 @@ from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEAD
 from benchmark.page.details import DIFFERENCE, PAPER
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
-from benchmark.recommendation import first_advice, rule_in_words
+from benchmark.recommendation import recommend, rule_in_words
 from benchmark.render import claims_summary
 from benchmark.render.text import signed
 from benchmark.specs import readable_name
@@ -33,7 +33,7 @@ def to_page(
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    advice = first_advice(builder, tables.values())
+    advice = recommend(builder, tables.values())
     environment.filters["signed"] = signed
     files = {run_id: f"{readable_name(result.run)}.json" for run_id, result in builder.finder.finished.by_run.items()}
     scripts = [_bokeh(), *(_asset(name) for name in ("page.js", "diagram.js"))]
