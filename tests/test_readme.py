@@ -51,10 +51,12 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
 
 
 def test_the_advice_is_the_published_one() -> None:
-    published = (PROJECT / "tables" / "small" / "recommendation.md").read_text(encoding="utf-8")
-    advice = re.findall(r"^\*\*.*?(?=\n\n\*\*|\n\nThe rule)", published, flags=re.DOTALL | re.MULTILINE)
-    quoted = ["\n".join(f"> {line}".rstrip() for line in part.splitlines()) for part in advice]
-    assert len(quoted) == 2
+    quoted = []
+    for profile in PUBLISHED:
+        published = (PROJECT / "tables" / profile / "recommendation.md").read_text(encoding="utf-8")
+        advice = re.findall(r"^\*\*.*?(?=\n\n\*\*|\n\nThe rule)", published, flags=re.DOTALL | re.MULTILINE)
+        quoted += ["\n".join(f"> {line}".rstrip() for line in part.splitlines()) for part in advice]
+    assert len(quoted) == 3
     assert f"{quoted[1]}\n\n" in README
     for part in quoted:
         assert f"{part}\n\n" in DOCS["findings.md"]
@@ -79,38 +81,52 @@ def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
     assert len(candidates(registry, "tiny", registry.searches["mine"])) == 6
 
 
-def unpublished() -> list[str]:
-    """What git finds in ``results/small`` and ``tables/small`` beside what is published, which is what is committed or
-    about to be; nothing where there is no git to ask.
+WHOLE = [[], ["--compare"], ["--claims"], ["--recommend"], ["--format", "latex"]]
+PUBLISHED = {
+    "small": [
+        *WHOLE,
+        ["--table", "more_methods"],
+        ["--table", "main", "more_methods", "--ranking"],
+        ["--search", "rates", "start", "poscal_updates", "poscal_divergence", "poscal_table"],
+    ],
+    "small_tnews": [
+        *WHOLE,
+        *(["--recommend", "--by", measure] for measure in ("top_label_ece", "nll")),
+        ["--table", "more_methods"],
+        ["--search", "rates"],
+    ],
+}
+
+
+def unpublished(profile: str) -> list[str]:
+    """What git finds in the profile's results and tables beside what is published, which is what is committed or about
+    to be; nothing where there is no git to ask.
     """
-    command = ["git", "status", "--porcelain", "--", "results/small", "tables/small"]
+    command = ["git", "status", "--porcelain", "--", f"results/{profile}", f"tables/{profile}"]
     call = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=False)
     return [line for line in call.stdout.splitlines() if line[1] != " "]
 
 
-@pytest.mark.skipif(bool(unpublished()), reason="results/small or tables/small is not as published")
-def test_the_published_tables_come_from_the_published_results(tmp_path: Path) -> None:
-    more = ["--table", "more_methods"]
-    for options in (
-        [],
-        ["--compare"],
-        ["--claims"],
-        ["--recommend"],
-        ["--format", "latex"],
-        more,
-        ["--table", "main", "more_methods", "--ranking"],
-        ["--search", "rates", "start", "poscal_updates", "poscal_divergence", "poscal_table"],
-    ):
-        made = run_module("report", "--profile", "small", "--tables-dir", tmp_path, *options)
+@pytest.mark.parametrize("profile", PUBLISHED)
+def test_the_published_tables_come_from_the_published_results(profile: str, tmp_path: Path) -> None:
+    if unpublished(profile):
+        pytest.skip(f"results/{profile} or tables/{profile} is not as published")
+    for options in PUBLISHED[profile]:
+        made = run_module("report", "--profile", profile, "--tables-dir", tmp_path, *options)
         assert made.returncode == 0, made.stderr
-    published = PROJECT / "tables" / "small"
+    published = PROJECT / "tables" / profile
     texts = [path for path in published.iterdir() if path.suffix in {".md", ".tex"}]
-    assert {path.name for path in texts} == {path.name for path in (tmp_path / "small").iterdir()}
+    assert {path.name for path in texts} == {path.name for path in (tmp_path / profile).iterdir()}
     for path in texts:
-        assert (tmp_path / "small" / path.name).read_bytes() == path.read_bytes(), path.name
-    assert (published / "main.md").read_text(encoding="utf-8").split("\n\n")[2].strip() in README
-    ranking = (published / "ranking.main+more_methods.md").read_text(encoding="utf-8").split("\n\n")[-1].strip()
-    assert ranking in DOCS["more_methods.md"]
+        assert (tmp_path / profile / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_the_tables_in_the_pages_are_the_published_ones() -> None:
+    for profile in PUBLISHED:
+        published = (PROJECT / "tables" / profile / "main.md").read_text(encoding="utf-8")
+        assert published.split("\n\n")[2].strip() in README
+    ranking = (PROJECT / "tables" / "small" / "ranking.main+more_methods.md").read_text(encoding="utf-8")
+    assert ranking.split("\n\n")[-1].strip() in DOCS["more_methods.md"]
 
 
 def test_every_file_and_option_that_they_name_is_there() -> None:
