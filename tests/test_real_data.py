@@ -15,7 +15,10 @@ from tests.conftest import DATA_DIR, ENCODER_DIR, EXPERIMENTS, needs_real_data, 
 @pytest.fixture(scope="module")
 def corpora() -> dict[str, Corpus]:
     datasets = load_registry(EXPERIMENTS).datasets
-    return {name: load_corpus(name, datasets[name], [Path(DATA_DIR)]) for name in ("tnews", "hwu64", "banking77")}
+    return {
+        name: load_corpus(name, datasets[name], [Path(DATA_DIR)])
+        for name in ("tnews", "tnews_3000", "hwu64", "banking77")
+    }
 
 
 @needs_real_data
@@ -26,11 +29,22 @@ def test_sizes_and_contents_are_the_declared_ones(corpora: dict[str, Corpus]) ->
     }
     assert sizes == {
         "tnews": [48_360, 5_000, 10_000, 15],
+        "tnews_3000": [3_000, 5_000, 10_000, 15],
         "hwu64": [8_964, 996, 1_076, 64],
         "banking77": [9_002, 1_001, 3_080, 77],
     }
     for name, corpus in corpora.items():
         assert corpus.fingerprint == load_registry(EXPERIMENTS).datasets[name].fingerprint
+
+
+@needs_real_data
+def test_tnews_on_fewer_rows_is_tnews(corpora: dict[str, Corpus]) -> None:
+    """Its own rows, with the validation and test rows of the whole, and the same labels are the rarest."""
+    whole, part = corpora["tnews"], corpora["tnews_3000"]
+    assert (part.validation.texts, part.test.texts) == (whole.validation.texts, whole.test.texts)
+    assert set(part.train.texts) < set(whole.train.texts)
+    rarest = [np.argsort(np.bincount(one.train.labels), kind="stable")[:5].tolist() for one in (whole, part)]
+    assert rarest[0] == rarest[1]
 
 
 @needs_real_data
