@@ -460,11 +460,12 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
         *("--tables-dir", tmp_path / "tables"),
     )
     assert "has changed" not in reported().stderr
+    by_ece = (folder / "recommendation.md").read_text(encoding="utf-8")
     by_nll = reported("--recommend", "--by", "nll").stdout
     assert by_nll.startswith("### Recommendation by NLL\n\n")
     assert "of the methods that lower NLL and do not lose F1" in by_nll
     assert (folder / "recommendation.by_nll.md").read_text(encoding="utf-8").strip() == by_nll.strip()
-    assert (folder / "recommendation.md").read_text(encoding="utf-8") == advice
+    assert (folder / "recommendation.md").read_text(encoding="utf-8") == by_ece
     write_csv(path, content[1:])
     after = reported()
     assert "| BERT " in after.stdout
