@@ -55,7 +55,7 @@ def to_page(
         first_where={PAPER: "paper", DIFFERENCE: "difference"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],
-        has_paper=any(cell.paper is not None for grid in grids for cell in grid.cells),
+        has_paper=any(grid.has_paper for grid in grids),
         ece_bins=builder.registry.scoring.ece_bins,
         diagrams=diagram_data(builder, tables, builder.seeds),
         style=Markup(_asset("page.css")),  # noqa: S704 -- files of this package
