@@ -117,6 +117,15 @@ def with_scores(result: Result, **scores: float) -> Result:
     return result.model_copy(update={"views": [changed(view) for view in result.views]})
 
 
+def from_before(result: Result) -> Result:
+    """The same result as scored before any measure beside F1 and ECE was resampled."""
+    views = [
+        view.model_copy(update={"resampled": view.resampled and view.resampled.model_copy(update={"measures": {}})})
+        for view in result.views
+    ]
+    return result.model_copy(update={"views": views})
+
+
 def failed_result(run: RunSpec) -> Result:
     """A run that failed."""
     failure = Failure(kind="diverged", reason="the loss was not finite in epoch 1", log=None)

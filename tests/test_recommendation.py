@@ -12,7 +12,7 @@ from benchmark.registry import Registry, Subject, select_tables
 from benchmark.specs import RESAMPLED
 from benchmark.store import Result
 from benchmark.tables import GridBuilder
-from tests.results import made_result, tiny_inputs, with_scores
+from tests.results import from_before, made_result, tiny_inputs, with_scores
 
 
 def scored(
@@ -205,15 +205,6 @@ def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> N
         "By other measures another method than LS has the best mean (not tested): Brier BERT (20.00 against 30.00)."
         in found[0].sentences
     )
-
-
-def from_before(result: Result) -> Result:
-    """The same result as scored before any measure beside F1 and ECE was resampled."""
-    views = [
-        view.model_copy(update={"resampled": view.resampled.model_copy(update={"measures": {}})})
-        for view in result.views
-    ]
-    return result.model_copy(update={"views": views})
 
 
 def test_an_advised_method_that_is_worse_by_other_measures_says_so(registry: Registry) -> None:

@@ -11,7 +11,7 @@ from benchmark.registry import Registry, Subject, select_tables
 from benchmark.rescoring import score_again
 from benchmark.specs import RESAMPLED
 from benchmark.store import HELD, Outline, ResultFolder, claim
-from tests.results import made_logits, made_result, tiny_inputs
+from tests.results import from_before, made_logits, made_result, tiny_inputs
 
 
 def half_scored(
@@ -59,13 +59,7 @@ def test_resamples_that_lack_a_measure_which_came_later_are_made_anew(registry: 
     whole = folder.read(plan[0].run)
     of_tests = [view.resampled for view in whole.views if view.resampled]
     assert [resampled.measures.keys() for resampled in of_tests] == [set(RESAMPLED)] * 2
-    before = [
-        view.model_copy(update={"resampled": view.resampled.model_copy(update={"measures": {}})})
-        if view.resampled
-        else view
-        for view in whole.views
-    ]
-    folder.save(whole.model_copy(update={"views": before}))
+    folder.save(from_before(whole))
     outlines, _ = folder.outlines()
     tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
     without, finished = Finished.of(outlines, []), Finished.of(outlines, [outlines[0].run_id])
