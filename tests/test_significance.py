@@ -188,6 +188,13 @@ def test_many_comparisons_raise_the_p_values() -> None:
     assert false_discoveries_controlled([]).tolist() == []
 
 
+def test_false_discoveries_as_scipy_controls_them() -> None:
+    generator = np.random.default_rng(0)
+    for size in (1, 2, 3, 30):
+        for draws in (generator.random(size), generator.random(size) ** 8, np.round(generator.random(size), 1)):
+            assert false_discoveries_controlled(draws) == pytest.approx(stats.false_discovery_control(draws), abs=1e-15)
+
+
 def test_a_rounding_error_is_no_difference() -> None:
     still = np.full((1, 50), 0.3)
     assert paired_difference([0.1 + 0.2], [0.3], still, still).p_value == 1.0

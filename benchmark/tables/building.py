@@ -51,11 +51,13 @@ class GridBuilder:
         self.profile = registry.profile(profile_name)
         self.finder = ResultFinder(registry, profile_name, finished, inputs)
         self.seeds = tuple(seeds)
+        # the appendix has the cells of the main tables again
+        self._cells: dict[tuple[tuple[Part, ...], str], Cell] = {}
 
     def over(self, seeds: Sequence[int]) -> "GridBuilder":
         """The same over other seeds."""
         other = copy(self)
-        other.seeds = tuple(seeds)
+        other.seeds, other._cells = tuple(seeds), {}
         return other
 
     def build(self, name: str, table: Table) -> Grid:
@@ -101,7 +103,10 @@ class GridBuilder:
         cells = []
         for column, requests in cell_requests(self.registry, table, row):
             printed = paper.get(column.label, {})
-            cells += [replace(self._cell(request), paper=printed.get(request.metric)) for request in requests]
+            cells += [
+                replace(self._cell(request), decimals=request.decimals, paper=printed.get(request.metric))
+                for request in requests
+            ]
         return GridRow(self._label(table, row, group), key, tuple(cells))
 
     def _label(self, table: Table, row: TableRow, group: Sequence[TableRow]) -> str:
@@ -118,6 +123,12 @@ class GridBuilder:
         return encoder if alone else f"{encoder}, {method}"
 
     def _cell(self, request: CellRequest) -> Cell:
+        key = (request.parts, request.metric)
+        if key not in self._cells:
+            self._cells[key] = self._made(request)
+        return self._cells[key]
+
+    def _made(self, request: CellRequest) -> Cell:
         metric = self.registry.metrics[request.metric]
         found: dict[int, list[_Value]] = {}
         reasons = []
