@@ -22,7 +22,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     """The mapping that a YAML file holds, and the line of each key or item by its path.
 
     Raises UserError, naming file and line, for a file that cannot be read, is not YAML, is not a mapping, says a key
-    twice, or writes a number so that YAML reads it as text (``2e-5``).
+    twice or without a value, or writes a number so that YAML reads it as text (``2e-5``).
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -105,6 +105,8 @@ def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lin
         key = _plain(path, key_node, at)
         if key in result:
             raise UserError(f"{path}:{line}: {dotted((*at, key))} is said twice; keep one of the two.")
+        if isinstance(value_node, yaml.ScalarNode) and not value_node.value and not value_node.style:
+            raise UserError(f"{path}:{line}: {dotted((*at, key))} has nothing after it; give a value, or leave it out.")
         lines[(*at, key)] = line
         result[key] = _value(path, value_node, (*at, key), lines)
     return result
