@@ -1,11 +1,14 @@
-"""What to know before a recommendation is followed: of the rows, of what chance does, of models that learnt nothing."""
+"""What to know before a recommendation is followed: of the rows, of what chance does, of models that learnt nothing, of
+methods that are not compared.
+"""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from benchmark.registry import Subject
-from benchmark.render.text import number
-from benchmark.tables import GridBuilder, GridRow, Scored
+from benchmark.render.text import MINUS, number, signed
+from benchmark.store import Reliability
+from benchmark.tables import GridBuilder, GridRow, Scored, SharedGrid, left_out, seeds_in_words
 
 _FEW_ROWS = 200
 _FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
@@ -17,14 +20,78 @@ def by_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods:
     """
     parts, decimals = [], builder.registry.metrics["ece"].decimals
     for method in {row.key: row for row in methods}.values():
-        found = _scored(builder, dataset, method, seeds)
-        chance = [one.view.scores.get("ece_if_calibrated") for one in found.values()]
-        known = [value for value in chance if value is not None]
-        if known and len(known) == len(seeds):
-            parts.append(f"{number(100 * fmean(known), decimals)} as sure as {method.label}")
+        chance = _mean_score(builder, dataset, seeds, method, "ece_if_calibrated")
+        if chance is not None:
+            parts.append(f"{number(100 * chance, decimals)} as sure as {method.label}")
     if len(parts) < 2:
         return ""
     return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
+
+
+def within_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow) -> str:
+    """A caution where the method's ECE is no higher than what chance alone makes of a calibrated model's: then a lower
+    one, of a surer model, is no sign of better calibration.
+    """
+    chance = _mean_score(builder, dataset, seeds, method, "ece_if_calibrated")
+    ece = _mean_score(builder, dataset, seeds, method, "ece")
+    if chance is None or ece is None or ece > chance:
+        return ""
+    decimals = builder.registry.metrics["ece"].decimals
+    return (
+        f"But on so few rows ECE cannot tell {method.label} from a calibrated model: its {number(100 * ece, decimals)} "
+        f"is no more than chance alone makes of one as sure ({number(100 * chance, decimals)}), so that a lower ECE is "
+        "no sign of better calibration. Decide by top-label ECE (--by top_label_ece) or by NLL (--by nll)."
+    )
+
+
+def leanings(builder: GridBuilder, dataset: str, seeds: Sequence[int], methods: Sequence[GridRow]) -> str:
+    """By how much each of these methods is surer than it is right, or less sure: its mean confidence less its accuracy,
+    over all test rows and seeds.
+    """
+    parts, decimals = [], builder.registry.metrics["ece"].decimals
+    for method in {row.key: row for row in methods}.values():
+        gaps = [_gap(one.view.reliability) for one in _scored(builder, dataset, method, seeds).values()]
+        if gaps:
+            parts.append(f"{method.label} {signed(100 * fmean(gaps), decimals)}")
+    return (
+        f"Mean confidence less accuracy, in points (+ over-, {MINUS} under-confident): {', '.join(parts)}."
+        if parts
+        else ""
+    )
+
+
+def whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
+    """Over which seeds all this is, where not over all, and whom it leaves out."""
+    parts = []
+    if shared.grid.seeds != tuple(asked):
+        parts.append(
+            f"All this is over the seeds that these methods share. {seeds_in_words(shared.grid.seeds, 'Means over')}"
+        )
+    parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
+    return " ".join(filter(None, parts))
+
+
+def without_results(shared: SharedGrid) -> str:
+    """Which methods have no result at all, and why."""
+    why: dict[str, list[str]] = {}
+    for row in shared.grid.every_row:
+        if not row.has_values and row.label not in shared.short:
+            why.setdefault(row.cells[0].why_missing or "no result", []).append(row.label)
+    parts = [f"{', '.join(labels)} ({reason})" for reason, labels in why.items()]
+    return f"Not compared: {'; '.join(parts)}." if parts else ""
+
+
+def _gap(reliability: Reliability) -> float:
+    bins = zip(reliability.count, reliability.confidence, reliability.accuracy, strict=True)
+    gaps = [count * (sure - right) for count, sure, right in bins if sure is not None and right is not None]
+    return sum(gaps) / max(sum(reliability.count), 1)
+
+
+def _mean_score(builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow, score: str) -> float | None:
+    """Over the seeds, as a fraction; None where it is not known of all of them."""
+    found = [one.view.scores.get(score) for one in _scored(builder, dataset, method, seeds).values()]
+    known = [value for value in found if value is not None]
+    return fmean(known) if known and len(known) == len(seeds) else None
 
 
 def nearly_uniform(builder: GridBuilder, dataset: str, seeds: Sequence[int], method: GridRow) -> str:

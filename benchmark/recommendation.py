@@ -3,7 +3,17 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.cautions import about_rows, by_chance, learnt_nothing, nearly_uniform, seeds_without_learning
+from benchmark.cautions import (
+    about_rows,
+    by_chance,
+    leanings,
+    learnt_nothing,
+    nearly_uniform,
+    seeds_without_learning,
+    whose_seeds,
+    within_chance,
+    without_results,
+)
 from benchmark.declarations import Metric, Table, TableColumn, TableRow
 from benchmark.registry import Registry, clean_columns
 from benchmark.render.text import number, signed
@@ -13,11 +23,8 @@ from benchmark.tables import (
     Cell,
     GridBuilder,
     GridRow,
-    SharedGrid,
     difference,
-    left_out,
     over_shared_seeds,
-    seeds_in_words,
     trained_in,
     without_rows,
 )
@@ -143,24 +150,29 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
     nothing = learnt_nothing(builder, dataset, seeds, [baseline.row, advised.row])
     none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
     doubt = " ".join(filter(None, [blind.get(advised.name, ""), nothing if none_learnt else ""]))
-    compared = (baseline, advised, *by_error[:2])
+    compared = [one.row for one in (baseline, advised, *by_error[:2])]
+    few_rows = within_chance(builder, dataset, seeds, baseline.row) if better and by == "ece" else ""
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _by_other_measures(advised, allowed, others, uniform),
     ]
     sentences = [
-        f"No method can be recommended. {doubt}" if doubt else _verdict(advised, lowest, baseline),
+        f"No method can be recommended. {doubt}"
+        if doubt
+        else f"{_verdict(advised, lowest, baseline)} {few_rows}".rstrip(),
         "" if none_learnt else nothing,
         f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - blind.keys() else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
         _worse_by_others(advised, baseline, list(others.values())),
         _FEW_SEEDS.get(len(seeds), ""),
         about_rows(builder, dataset, seeds, baseline.row),
-        by_chance(builder, dataset, seeds, [one.row for one in compared]) if by == "ece" else "",
+        leanings(builder, dataset, seeds, compared),
+        by_chance(builder, dataset, seeds, compared) if by == "ece" else "",
         *([] if doubt else about_advised),
-        _whose_seeds(shared, builder.seeds),
+        whose_seeds(shared, builder.seeds),
         _from_before([row.label for row in before], metrics[by].label),
+        without_results(shared),
         trained_in(shared.grid.precisions),
         without_rows(max(candidate.f1.labels_without_rows for candidate in candidates)),
         f"Compared: {', '.join(candidate.name for candidate in candidates)}.",
@@ -287,14 +299,3 @@ def _from_before(labels: Sequence[str], measure: str) -> str:
     if not labels:
         return ""
     return f"Left out, scored before there were resamples of {measure} ({_TO_RESAMPLE}): {', '.join(labels)}."
-
-
-def _whose_seeds(shared: SharedGrid, asked: Sequence[int]) -> str:
-    """Over which seeds all this is, where not over all, and whom it leaves out."""
-    parts = []
-    if shared.grid.seeds != tuple(asked):
-        parts.append(
-            f"All this is over the seeds that these methods share. {seeds_in_words(shared.grid.seeds, 'Means over')}"
-        )
-    parts.append(left_out([*(row.label for row in shared.ensembles), *shared.short]))
-    return " ".join(filter(None, parts))
