@@ -137,6 +137,9 @@ def test_the_temperatures_are_at_hand_and_one_at_a_bound_is_said(registry: Regis
     views = [bounded if view is scaled else view for view in result.views]
     made = grid(registry, [result.model_copy(update={"views": views})], "main")
     assert said in to_markdown(made)
+    assert not any(cell.best for cell in row(made, "ts").cells)
+    assert f"{row(made, 'ts').cells[1].mean:.2f}§" in to_markdown(made)
+    assert r"\textsuperscript{\S} Never best" in to_latex(made)
     assert ("Temperature", "100.000, a bound of the search (seed 0)") in detail_of(made, result)
 
 

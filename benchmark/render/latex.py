@@ -1,6 +1,16 @@
 """Grids as LaTeX: booktabs rules, multirow and cmidrule headings, everything escaped."""
 
-from benchmark.render.text import MINUS, MISSING, NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, TextCell, caption, lines
+from benchmark.render.text import (
+    MINUS,
+    MISSING,
+    NOT_TESTED,
+    PLUS_MINUS,
+    WITHIN_NOISE,
+    WITHOUT_OPTIMUM,
+    TextCell,
+    caption,
+    lines,
+)
 from benchmark.tables import Grid, GridColumn
 
 _ESCAPES = {
@@ -23,6 +33,7 @@ _ESCAPES = {
     MISSING: "--",
     WITHIN_NOISE: r"$^{\circ}$",
     NOT_TESTED: r"$^{\ddagger}$",
+    WITHOUT_OPTIMUM: r"\textsuperscript{\S}",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
     "\r": " ",

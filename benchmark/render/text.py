@@ -10,6 +10,7 @@ PLUS_MINUS = "±"
 MINUS = "−"
 WITHIN_NOISE = "°"
 NOT_TESTED = "‡"
+WITHOUT_OPTIMUM = "§"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def lines(row: GridRow, compare: bool) -> list[Line]:
 
 
 def _mark(cell: Cell) -> str:
+    if cell.without_optimum:
+        return WITHOUT_OPTIMUM
     if cell.lead_within_noise:
         return WITHIN_NOISE
     return NOT_TESTED if cell.lead_untested else ""
@@ -94,8 +97,10 @@ def notes(grid: Grid) -> list[str]:
         parts.append(ONE_SEED)
     if absent := without_rows(max((cell.labels_without_rows for cell in grid.cells), default=0)):
         parts.append(absent)
-    if any(found.at_bound for cell in grid.cells for found in cell.temperatures):
-        parts.append("Temperature scaling found no temperature for some cells: its search ended at a bound.")
+    if any(cell.without_optimum for cell in grid.cells):
+        parts.append(
+            f"{WITHOUT_OPTIMUM} Never best: temperature scaling found no temperature, its search ended at a bound."
+        )
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
         reasons = ", ".join(dict.fromkeys(cell.why_missing or "no result" for cell in missing))

@@ -12,10 +12,11 @@ Place = tuple[int, int]  # the row's id, the cell's position
 def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tuple[GridRow, ...], ...]:
     """Mark the best cell of every column, over all rows or within each group, and leads that are within noise.
 
-    Means are compared as they are printed, rounded: cells that print alike are best together. A missing cell never
-    is, and a column in which only one cell has a value has no best. A lead is that of a single best cell over the
-    runner-up; its p-value is adjusted for the number of leads in the table (false discovery rate). A lead by a
-    measure that is resampled is marked as not tested where nothing pairs the two, or one is from before it was.
+    Means are compared as they are printed, rounded: cells that print alike are best together. A missing cell never is,
+    nor one whose temperature was not found, and a column in which only one cell has a value has no best. A lead is that
+    of a single best cell over the runner-up; its p-value is adjusted for the number of leads in the table (false
+    discovery rate). A lead by a measure that is resampled is marked as not tested where nothing pairs the two, or one
+    is from before it was.
     """
     rows = [list(group) for group in groups]
     pools = rows if per_group else [[row for group in rows for row in group]]
@@ -70,7 +71,8 @@ def _lead(winner: Cell, runner_up: Cell) -> Difference | None:
 
 def _best_rows(pool: list[GridRow], column: int) -> tuple[list[GridRow], GridRow | None]:
     """The best rows, and the best of the others."""
-    means = {id(row): cell.mean for row in pool if (cell := row.cells[column]).mean is not None}
+    cells = {id(row): row.cells[column] for row in pool}
+    means = {of: cell.mean for of, cell in cells.items() if cell.mean is not None and not cell.without_optimum}
     if len(means) < 2:
         return [], None
     decimals = pool[0].cells[column].decimals

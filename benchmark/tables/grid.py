@@ -85,6 +85,11 @@ class Cell:
         return self.printed - round(self.paper, self.decimals)
 
     @property
+    def without_optimum(self) -> bool:
+        """Whether a temperature behind the values is none that the validation rows asked for."""
+        return any(found.at_bound for found in self.temperatures)
+
+    @property
     def partial(self) -> bool:
         """Whether some but not all of the expected seeds have a result."""
         return 0 < len(self.values) < self.expected
