@@ -158,12 +158,18 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
         return _missing(both, other)
     found = difference(row, other)
     if found is None:
-        return _Compared("missing", 0.0, text=f"{both} (no seed in common)")
+        return _Compared("missing", 0.0, text=f"{both} ({_why_not_compared(row, other)})")
     margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
     seeds = tuple(seed for seed in row.seeds if seed in other.seeds)
     return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds)
+
+
+def _why_not_compared(row: Cell, other: Cell) -> str:
+    if not set(row.seeds) & set(other.seeds):
+        return "no seed in common"
+    return "not resampled" if row.trainings == other.trainings else "one of the two is an ensemble"
 
 
 def _missing(text: str, cell: Cell | None) -> _Compared:

@@ -7,6 +7,7 @@ them time. Needs ``pip install accelerate`` beside requirements.txt, which the T
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,10 @@ def main() -> None:
 
 def _timed(*arguments: str) -> float:
     started = time.perf_counter()
-    call = subprocess.run([sys.executable, *arguments], cwd=PROJECT, capture_output=True, text=True, check=False)
+    # one GPU for both: a Trainer would spread each batch over several, and so take fewer and larger steps
+    one = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]}
+    command = [sys.executable, *arguments]
+    call = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, env=os.environ | one)
     if call.returncode:
         sys.exit(call.stdout + call.stderr)
     return time.perf_counter() - started
