@@ -17,6 +17,7 @@ from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.plan import Finished, make_plan
 from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
+from benchmark.schedule.memory import host_memory
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
 from tests.conftest import EXPERIMENTS
@@ -40,9 +41,43 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_all_gpus_are_found_and_named() -> None:
+    """Of a GPU that is cut into parts, the part, which torch calls by the same name."""
     devices = find_devices()
-    assert [(device.kind, device.token) for device in devices] == [("cuda", "0"), ("cuda", "1")]
-    assert devices[1].name == "NVIDIA A100-SXM4-40GB"
+    assert [(device.kind, device.token) for device in devices] == [("cuda", "MIG-22222222-bbbb"), ("cuda", "1")]
+    assert [device.name for device in devices] == ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM4-40GB"]
+    assert "CUDA_DEVICE_ORDER" not in devices[0].environment(1)
+    assert devices[1].environment(1)["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # in which nvidia-smi counts
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_gpus_are_found_beside_one_that_nvidia_smi_complains_of(tmp_path: Path) -> None:
+    with (tmp_path / "nvidia-smi").open("a") as tool:
+        tool.write("exit 15\n")
+    assert [device.kind for device in find_devices()] == ["cuda", "cuda"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "tokens", "order"), [(None, ["0", "1"], "PCI_BUS_ID"), ("GPU-b, 0", ["GPU-b", "0"], None)]
+)
+def test_without_nvidia_smi_torch_is_asked_where_there_are_device_files(
+    visible: str | None, tokens: list[str], order: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nPATH={os.environ['PATH']}\ncat > /dev/null\necho 'NVIDIA A'\necho 'NVIDIA B'\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("benchmark.schedule.devices._has_device_files", lambda: True)
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    devices = find_devices()
+    assert [(device.name, device.token) for device in devices] == list(
+        zip(("NVIDIA A", "NVIDIA B"), tokens, strict=True)
+    )
+    assert {device.environment(1).get("CUDA_DEVICE_ORDER") for device in devices} == {order}
+    python.write_text("#!/bin/sh\nexit 1\n")
+    assert [device.kind for device in find_devices()] == ["cpu"]
 
 
 @pytest.mark.usefixtures("two_gpus")
@@ -100,8 +135,37 @@ def test_slots_take_turns_over_devices_and_share_the_cores(monkeypatch: pytest.M
 
 def test_slots_on_a_cpu_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("joblib.cpu_count", lambda: 64)
-    monkeypatch.setattr("benchmark.schedule.devices._host_memory", lambda: 16 * 2**30)
-    assert len(make_slots([Device("cpu", "c")], None, 51)) == 5
+    monkeypatch.setattr("benchmark.schedule.devices.host_memory", lambda: 16 * 2**30)
+    assert len(make_slots([Device("cpu", "c")], None, 51)) == 3  # of 5 GiB each
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "expected"),
+    [
+        ("0::/\n", {"memory.max": "max"}, None),
+        ("0::/\n", {"memory.max": "3000000000"}, 3_000_000_000),
+        ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "2000000000", "memory.max": "max"}, 2_000_000_000),
+        ("0::/of/the/host\n", {"memory.max": "1000000000"}, 1_000_000_000),  # in a container
+        (
+            "5:devices:/\n4:cpu,memory:/job\n0::/\n",
+            {"memory/job/memory.limit_in_bytes": "1000000000", "memory/memory.limit_in_bytes": "9223372036854771712"},
+            1_000_000_000,
+        ),
+        (None, {}, None),
+    ],
+)
+def test_memory_is_what_a_container_allows(
+    own: str | None, limits: dict[str, str], expected: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark.schedule.memory._CGROUPS", tmp_path)
+    monkeypatch.setattr("benchmark.schedule.memory._OWN_CGROUPS", tmp_path / "own")
+    if own is not None:
+        (tmp_path / "own").write_text(own)
+    for name, limit in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{limit}\n")
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert host_memory() == (whole if expected is None else expected)
 
 
 # --- estimates -------------------------------------------------------------------------------------------------------

@@ -3,31 +3,48 @@ variables.
 """
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 
 import joblib
 
-# What one training process of a base-size encoder needs in host memory, used to bound processes on a CPU.
-_BYTES_PER_WORKER = 3 * 2**30
+from benchmark.schedule.memory import host_memory
+
+# What one training process of a base-size encoder takes at its peak (measured: 4.3 and 4.9 GiB), and one that scores.
+_BYTES_PER_WORKER = 5 * 2**30
+_BYTES_PER_SCORING = 2 * 2**30
+# A line of `nvidia-smi -L`: a GPU, or below it a part that MIG cut off from it.
+_LISTED = re.compile(
+    r"\s*(GPU (?P<index>\d+)|(?P<part>MIG \S+)\s+Device\s+\d+): *(?P<name>.*?) *\(UUID: (?P<uuid>\S+)\)"
+)
+_NAMES_BY_TORCH = """
+import torch
+for index in range(torch.cuda.device_count()):
+    print(torch.cuda.get_device_name(index))
+"""
 
 
 @dataclass(frozen=True)
 class Device:
     """One GPU, or the CPU. ``token`` is what CUDA_VISIBLE_DEVICES holds for a worker there: an index, UUID or MIG id,
-    unchanged.
+    unchanged. ``listed``: by its place among all GPUs of the machine, which CUDA itself would count by speed.
     """
 
     kind: str  # "cuda" or "cpu"
     name: str
     token: str = ""
+    listed: bool = False
 
     def environment(self, threads: int) -> dict[str, str]:
         """The variables of a worker on this device; they must be set before torch is imported."""
         counts = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
-        return {"CUDA_VISIBLE_DEVICES": self.token, **counts}
+        order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.listed else {}
+        return {"CUDA_VISIBLE_DEVICES": self.token, **order, **counts}
 
 
 @dataclass(frozen=True)
@@ -39,16 +56,18 @@ class Slot:
 
 
 def find_devices() -> list[Device]:
-    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES says if it is set, else as nvidia-smi lists; else
-    the CPU.
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES says if it is set, else all that nvidia-smi lists,
+    of one that is cut into parts (MIG) its parts; else the CPU. Where nvidia-smi lists none (some containers lack it)
+    and the machine has device files of NVIDIA's all the same, torch is asked, which takes seconds.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = _gpu_names()
+    names, whole = _gpu_names()
+    if not names and _has_device_files():
+        return _found_by_torch(visible) or [_cpu()]
     if visible is not None:
         tokens = _visible_tokens(visible, names)
         return [Device("cuda", names.get(token, f"GPU {token}"), token) for token in tokens] or [_cpu()]
-    indices = [token for token in names if token.isdigit()]
-    return [Device("cuda", names[index], index) for index in indices] or [_cpu()]
+    return [Device("cuda", names[token], token, listed=token.isdigit()) for token in whole] or [_cpu()]
 
 
 def make_slots(devices: list[Device], jobs_per_device: int | None, n_jobs: int) -> list[Slot]:
@@ -67,24 +86,24 @@ def make_slots(devices: list[Device], jobs_per_device: int | None, n_jobs: int) 
 
 def cpu_workers(cores: int, memory: int) -> int:
     """How many workers a machine without GPUs has: one a core, as far as ``memory`` (bytes) goes, at least one."""
-    return max(1, min(cores, memory // _BYTES_PER_WORKER))
+    return _as_many(cores, memory, _BYTES_PER_WORKER)
 
 
 def scoring_processes(jobs: int) -> int:
     """How many processes of this machine score so many runs."""
-    return min(cpu_workers(joblib.cpu_count(), _host_memory()), jobs)
+    return min(_as_many(joblib.cpu_count(), host_memory(), _BYTES_PER_SCORING), jobs)
+
+
+def _as_many(cores: int, memory: int, each: int) -> int:
+    return max(1, min(cores, memory // each))
 
 
 def _default_jobs(device: Device, cores: int) -> int:
-    return 1 if device.kind == "cuda" else cpu_workers(cores, _host_memory())
+    return 1 if device.kind == "cuda" else cpu_workers(cores, host_memory())
 
 
 def _cpu() -> Device:
     return Device("cpu", f"CPU, {joblib.cpu_count()} cores")
-
-
-def _host_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
@@ -100,22 +119,48 @@ def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
     return tokens
 
 
-def _gpu_names() -> dict[str, str]:
-    """Names of the machine's GPUs by index and by UUID (MIG instances by their UUID); empty where there is no
-    driver.
+def _gpu_names() -> tuple[dict[str, str], list[str]]:
+    """Names of the machine's GPUs by index and by UUID, parts by MIG by their UUID; and what of these makes up the
+    whole machine: a part in the place of its GPU. Both empty where nvidia-smi lists nothing.
     """
     if shutil.which("nvidia-smi") is None:
-        return {}
-    try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+        return {}, []
+    try:  # it says what it can, and may end in an error for one card of several
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.SubprocessError):
-        return {}
-    names = {}
-    for line in listing.splitlines():
-        head, _, rest = line.strip().partition(": ")
-        name, _, uuid = rest.partition(" (UUID: ")
-        if uuid:
-            names[uuid.rstrip(")")] = name.strip()
-        if head.startswith("GPU ") and head[4:].isdigit():
-            names[head[4:]] = name.strip()
-    return names
+        return {}, []
+    names: dict[str, str] = {}
+    whole: list[str] = []
+    gpu = ""
+    for found in filter(None, map(_LISTED.match, listing.splitlines())):
+        if found["index"]:
+            gpu, token = found["name"], found["index"]
+            names[found["uuid"]] = names[token] = gpu
+        else:
+            token = found["uuid"]
+            names[token] = f"{gpu} {found['part']}"
+            if whole and whole[-1].isdigit():  # its GPU
+                whole.pop()
+        whole.append(token)
+    return names, whole
+
+
+def _has_device_files() -> bool:
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def _found_by_torch(visible: str | None) -> list[Device]:
+    """What torch finds in a process of its own, for importing it takes seconds and memory; none where that fails."""
+    command = [sys.executable, "-c", _NAMES_BY_TORCH]
+    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if visible is None else {}
+    try:
+        found = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=True, env=os.environ | order
+        ).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return []
+    tokens = [str(index) for index in range(len(found))] if visible is None else visible.split(",")
+    return [
+        Device("cuda", name, token.strip(), listed=visible is None)
+        for name, token in zip(found, tokens, strict=False)  # after the first that is none CUDA sees no more
+    ]
