@@ -1,4 +1,4 @@
-"""What a worker keeps between runs: data sets, token ids, pretrained weights on the device. Each is made once."""
+"""What a worker keeps between runs: data sets, token ids, pretrained weights. Each is made once."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -33,7 +33,8 @@ from benchmark.splits import SPLITS
 from benchmark.store import CorruptionRecord, DataRecord, EncoderRecord
 from benchmark.training.loop import LabelledTexts, TrainingData
 
-# Of encoders cut to the tokens of a data set; each is held twice (as trained, as loaded).
+# Of encoders cut to the tokens of a data set; each is held twice: as trained, on the device while it is the one that
+# is used, and as loaded, in the host's memory, so that on a device a run has it to itself.
 _ENCODERS_KEPT = 2
 
 Value = TypeVar("Value")
@@ -41,7 +42,7 @@ Value = TypeVar("Value")
 
 @dataclass
 class LoadedEncoder:
-    """An encoder on the device, and its pretrained weights to start every run from."""
+    """An encoder, and in the host's memory its pretrained weights to start every run from."""
 
     module: TextEncoder
     pretrained: dict[str, Tensor]
@@ -79,14 +80,18 @@ class Workbench:
         return corpus
 
     def encoder(self, job: Job) -> LoadedEncoder:
-        """The job's encoder, on the device, with the word embeddings of the job's texts."""
+        """The job's encoder, alone on the device, with the word embeddings of the job's texts."""
         spec = job.run.encoder
         key = (spec.fingerprint, spec.layers, job.run.data.fingerprint, spec.max_length)
+        for other, loaded in self._encoders.items():
+            if other != key:
+                loaded.module.to("cpu")
         if key not in self._encoders:
             while len(self._encoders) >= _ENCODERS_KEPT:
                 self._encoders.popitem(last=False)
             self._encoders[key] = self._load(job)
         self._encoders.move_to_end(key)
+        self._encoders[key].module.to(self.device)
         return self._encoders[key]
 
     def data(self, job: Job) -> tuple[TrainingData, DataRecord]:
@@ -133,7 +138,6 @@ class Workbench:
         module.require_room_for(job.run.encoder.max_length)
         parameters = sum(parameter.numel() for parameter in module.parameters())
         keep_tokens(module, [texts.tokens for texts in self._tokenised(job, self.corpus(job)).values()])
-        module.to(self.device)
         pretrained = {name: value.clone() for name, value in module.state_dict().items()}
         return LoadedEncoder(module, pretrained, found, parameters)
 

@@ -4,7 +4,6 @@ does.
 
 import contextlib
 import os
-import re
 import resource
 import signal
 import sys
@@ -36,13 +35,12 @@ from benchmark.store import (
 )
 from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import Trained, TrainingData, train
+from benchmark.training.memory import ran_out_of_memory
 from benchmark.training.objective import Diverged, Epoch
 from benchmark.workbench import Workbench, encoder_record
 
 OUT_OF_MEMORY = "out of memory"
 MOST_PIECES = 16
-# What torch says, in errors of several kinds, where memory ran out on a CPU, on a GPU, in a library on a GPU.
-_MEMORY_RAN_OUT = re.compile("can't allocate memory|out of memory|ALLOC_FAILED")
 
 
 class Worker:
@@ -102,9 +100,9 @@ class Worker:
 
     def _train(self, job: Job) -> tuple[Result, Logits]:
         """The result, nothing of it scored, and its logits."""
-        _reset_peak_memory(self.device)
         data, data_record = self.bench.data(job)
         loaded = self.bench.encoder(job)
+        _reset_peak_memory(self.device)
         n_epochs, mc_dropout = job.run.optimisation.epochs, _mc_dropout(job)
         held_out = len(data.validation.labels) + len(data.test.labels)
         self.folder.require_room(packed_size(held_out, len(data.test.labels), data.n_labels, len(mc_dropout)))
@@ -192,7 +190,7 @@ def _summary(result: Result, split: str) -> str:
 
 def _in_words(error: Exception) -> tuple[str, str]:
     sentence = first_line(error)
-    if isinstance(error, torch.OutOfMemoryError | MemoryError) or _MEMORY_RAN_OUT.search(sentence):
+    if ran_out_of_memory(error):
         return OUT_OF_MEMORY, sentence
     if isinstance(error, Diverged):
         return "diverged", str(error)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,9 @@ def test_waits_are_seen() -> None:
 
 
 class Mixtures(TorchDispatchMode):
-    """Notes operations on tensors of two devices, copies between them and single numbers aside."""
+    """Notes operations on tensors of two devices, copies between them and single numbers aside; and copies from the
+    host to a device that the host waits for: those not asked to go by themselves, or from memory that is not pinned.
+    """
 
     COPIES = ("_to_copy", "copy_", "_copy_from")
 
@@ -93,13 +96,31 @@ class Mixtures(TorchDispatchMode):
         name = function.overloadpacket.__name__
         if len(devices) > 1 and name not in self.COPIES:
             self.seen.append(name)
+        if name == "_to_copy" and self._is_upload(arguments[0], keywords or {}):
+            self.seen.append("blocking copy")
         return function(*arguments, **(keywords or {}))
+
+    @staticmethod
+    def _is_upload(tensor: torch.Tensor, keywords: dict[str, Any]) -> bool:
+        target = keywords.get("device")
+        if tensor.device.type != "cpu" or target is None or torch.device(target).type == "cpu":
+            return False
+        return not keywords.get("non_blocking") or tensor.data_ptr() not in PINNED
+
+
+PINNED: set[int] = set()  # where tensors are that were asked to be pinned, which takes a GPU
+
+
+def noted_as_pinned(tensor: torch.Tensor) -> torch.Tensor:
+    PINNED.add(tensor.data_ptr())
+    return tensor
 
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> torch.device:
     """Torch's device "meta", which computes shapes only and so is on every machine."""
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)  # needs a GPU
+    monkeypatch.setattr(torch.Tensor, "pin_memory", noted_as_pinned)
+    PINNED.clear()
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: False)  # does not know the device
     return torch.device("meta")
 
@@ -158,4 +179,7 @@ def test_mixtures_are_seen() -> None:
         torch.empty(4, 4, device="meta")[torch.tensor([0, 1])]
         torch.empty(4, device="meta") * torch.tensor(2.0)
         torch.zeros(4).to("meta")
-    assert mixtures.seen == ["index"]
+        torch.zeros(4).to("meta", non_blocking=True)
+        noted_as_pinned(pinned := torch.zeros(4)).to("meta", non_blocking=True)
+        pinned.to(torch.float64)
+    assert mixtures.seen == ["index", "blocking copy", "blocking copy"]

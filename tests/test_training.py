@@ -34,6 +34,7 @@ from benchmark.specs import (
     UncertaintyTerm,
     sub_seed,
 )
+from benchmark.training import loop
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData, _set_learning_rate, backward, train
 from benchmark.training.objective import Diverged, Objective
 from tests.conftest import EXPERIMENTS
@@ -572,6 +573,30 @@ def test_a_whole_training_in_pieces_is_that_of_whole_batches(bench: Bench) -> No
     whole, cut = bench.train(run, dropout=False), bench.train(run, pieces=3, dropout=False)
     assert cut.steps == whole.steps
     np.testing.assert_allclose(cut.test_logits, whole.test_logits, atol=1e-4)
+
+
+def test_memory_that_runs_out_over_held_out_rows_costs_no_training(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = bench.run("bert", epochs=1)
+    whole = bench.train(run)
+    asked = []
+    compute = loop._all_logits
+
+    def too_many(model: loop.Model, batch_size: int) -> torch.Tensor:
+        asked.append(batch_size)
+        if batch_size > 200:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return compute(model, batch_size)
+
+    monkeypatch.setattr(loop, "_all_logits", too_many)
+    cut = bench.train(run)
+    assert asked == [1024, 512, 256, 128] * 2
+    assert cut.steps == whole.steps
+    np.testing.assert_allclose(cut.test_logits, whole.test_logits, atol=1e-5)
+    monkeypatch.setattr(loop, "_all_logits", lambda model, batch_size: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        bench.train(run)
 
 
 # --- what a run declares is what is trained --------------------------------------------------------------------------

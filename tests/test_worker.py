@@ -161,6 +161,29 @@ def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, t
             bench.encoder(other)
 
 
+def test_an_encoder_has_the_device_to_itself(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = places(None, None, tmp_path / "cache")
+    tables = select_tables(registry, "tiny", ["main"], ["tnews", "hwu64"], ["bert"])
+    found = find_table_inputs(registry, "tiny", tables.values(), where).inputs
+    plan = make_plan(registry, "tiny", tables, [0], found, Finished.of([]))
+    first, second = (job_of(registry, planned.run) for planned in plan)
+    on_device: set[int] = set()
+
+    def moved(module: torch.nn.Module, device: torch.device | str) -> torch.nn.Module:
+        (on_device.discard if device == "cpu" else on_device.add)(id(module))
+        return module
+
+    monkeypatch.setattr(torch.nn.Module, "to", moved)
+    bench = Workbench(worker_setup(tmp_path, where), torch.device("cuda"))
+    for job in (first, second, first):
+        loaded = bench.encoder(job)
+        assert on_device == {id(loaded.module)}
+        assert {value.device.type for value in loaded.pretrained.values()} == {"cpu"}
+    assert bench.encoder(second) is not loaded
+
+
 def test_a_folder_of_another_content_is_refused(registry: Registry, tmp_path: Path) -> None:
     """The files of one encoder, then those of another in the same folder: planned with the first, it is not trained."""
     folder = tmp_path / "encoders" / "mine"

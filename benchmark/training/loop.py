@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from benchmark.models import TextEncoder, TextsOnDevice, TokenisedTexts, build_head, copied, lay_out
 from benchmark.specs import Optimisation, RunSpec, sub_seed
+from benchmark.training.memory import halving
 from benchmark.training.objective import Diverged, Epoch, Objective
 
 _EVALUATION_BATCH = 1024
@@ -122,17 +124,22 @@ def train(
 def _evaluate(
     result: Trained, held_out: Sequence["Model"], batch_size: int, seed: int, mc_dropout: Collection[int]
 ) -> None:
-    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows. Raises
-    ``Diverged`` where a logit is not finite: the last step's weights have been in no loss.
+    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows; in
+    smaller batches where memory runs out. Raises ``Diverged`` where a logit is not finite: the last step's weights have
+    been in no loss.
     """
     validation, test = held_out
-    result.validation_logits = predict(validation, batch_size)
-    result.test_logits = predict(test, batch_size)
+    result.validation_logits = halving(partial(predict, validation), batch_size)
+    result.test_logits = halving(partial(predict, test), batch_size)
     if not (np.isfinite(result.validation_logits).all() and np.isfinite(result.test_logits).all()):
         raise Diverged("after the last step the logits were not finite")
     for passes in mc_dropout:
-        torch.manual_seed(sub_seed(seed, "mc_dropout"))
-        result.mc_dropout[passes] = predict_with_dropout(test, passes, batch_size)
+
+        def drawn(size: int, passes: int = passes) -> NDArray[np.float32]:
+            torch.manual_seed(sub_seed(seed, "mc_dropout"))
+            return predict_with_dropout(test, passes, size)
+
+        result.mc_dropout[passes] = halving(drawn, batch_size)
 
 
 class Model:
