@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,12 +23,12 @@ def look_in(folder: Path) -> None:
     _folders[:] = [folder.resolve()]
 
 
-def source_hash(name: str, folder: Path) -> str:
-    """The SHA-256 of the file of ``module:function``, which is not run.
+def source_hash(name: str, folder: Path, settings: Collection[str] = ()) -> str:
+    """The SHA-256 of the file of ``module:function``, which is not run. ``settings``: what it is called with by name.
 
     Raises UserError where there is no such module in ``folder`` or among the installed ones, its file is not Python, it
-    defines no such function or class at its top, or imports another file of the folder, whose changes the hash would
-    not see.
+    defines no such function or class at its top, it takes no such settings or others beside them, or imports another
+    file of the folder, whose changes the hash would not see.
     """
     module, _, function = name.partition(":")
     path = _find(module, [folder])
@@ -42,10 +42,27 @@ def source_hash(name: str, folder: Path) -> str:
         raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
     if path.parent == folder.resolve():
         _stands_alone(path, tree)
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    defined = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     if function not in defined:
-        raise UserError(f'{path} defines no "{function}"; {nearest(function, defined)}')
+        raise UserError(f'{path} defines no "{function}"; {nearest(function, list(defined))}')
+    _takes(path, defined[function], settings)
     return hashlib.sha256(content).hexdigest()
+
+
+def _takes(path: Path, node: ast.FunctionDef | ast.ClassDef, settings: Collection[str]) -> None:
+    """UserError where a function takes no such settings by name, or needs another one. What a class takes its bases may
+    say, and what a decorated function does its decorators.
+    """
+    if isinstance(node, ast.ClassDef) or node.decorator_list:
+        return
+    here, arguments = f"{path}:{node.lineno}: {node.name}", node.args
+    by_name = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
+    for setting in settings:
+        if setting not in by_name and arguments.kwarg is None:
+            raise UserError(f'{here} takes no "{setting}"; {nearest(setting, by_name)}')
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is None and argument.arg not in settings:
+            raise UserError(f'{here} needs "{argument.arg}" among the settings.')
 
 
 def _stands_alone(path: Path, tree: ast.Module) -> None:

@@ -276,6 +276,8 @@ def _name(title: str) -> str:
 def _format(files: OwnFiles) -> str:
     found = {}
     for path in files.paths.values():
+        if path.is_dir():
+            raise UserError(f"{path} is a folder; name the file in it, and those of other splits by --test-data, ....")
         if not path.is_file():
             raise UserError(f"{path} is not a file.")
         if path.suffix.lower() not in _FORMATS:

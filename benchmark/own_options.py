@@ -6,6 +6,7 @@ from rich.console import Console
 
 from benchmark.commandline import add_output_option, listed_names, read_registry, seeds
 from benchmark.data import check_corpus
+from benchmark.declarations import BuiltSource
 from benchmark.errors import UserError
 from benchmark.inputs import places
 from benchmark.own_data import SEEDS, own_files, write_own_entries
@@ -86,6 +87,10 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
         )
     for remark in check_corpus(written.corpus).remarks():
         console.print(f"  {remark}")
+    if isinstance(read_registry(arguments.experiments).encoders[encoder].source, BuiltSource):
+        console.print(
+            f"  {encoder} has random weights and knows the words of one data set only: it is there to try things out"
+        )
     if len(methods) == 1:
         console.print("  one method: there is nothing to compare it with, so there will be no recommendation")
     return written.name

@@ -1,6 +1,7 @@
 """Functions of the user's own: found without being run, part of a run's identity, at work in a training."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ from benchmark import own_code
 from benchmark.calibrators import fit
 from benchmark.errors import UserError
 from benchmark.models.heads import build_head
-from benchmark.registry import Inputs, Subject, load_registry, resolve_run
+from benchmark.plan import Finished, make_plan
+from benchmark.registry import Inputs, Subject, load_registry, resolve_run, select_tables
 from benchmark.specs import OwnCalibrator, OwnHead, OwnTerm, identity, readable_name
+from benchmark.tables import GridBuilder
 from benchmark.training.objective import Objective
 from tests.conftest import run_module
+from tests.results import made_result, tiny_inputs
 
 SOURCE = """
 import numpy as np
@@ -90,6 +94,15 @@ tables:
     optional: true
     rows: [[{method: bert}, {method: mine}, {method: mine_cooler}]]
     columns: [{label: TNEWS, dataset: tnews, metrics: [f1, ece]}]
+"""
+
+
+GIVES = """
+import numpy as np
+
+
+def fit(logits, labels):
+    return lambda scores: np.array({})
 """
 
 
@@ -179,13 +192,50 @@ def test_a_file_that_needs_another_one_beside_it_is_refused_with_its_line(own: P
     assert re.search(r"parts\.py:5: a file of own functions is read by itself and cannot import one beside", mistake)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("{scale: 2.0}", "{scael: 2.0}", r'parts\.py:\d+: gap takes no "scael"; did you mean "scale"\?$'),
+        (
+            'function: "parts:gap"',
+            'function: "parts:needs"',
+            r'parts\.py:\d+: needs needs "factor" among the settings\.$',
+        ),
+        ('function: "parts:gap"', 'function: "parts:takes_all"', None),
+        ("{factor: 0.5}", "{factor: 0.5, other: 1}", r'parts\.py:\d+: cooler takes no "other"'),
+    ],
+)
+def test_settings_that_a_function_does_not_take_are_told_from_its_source(
+    own: Path, old: str, new: str, sentence: str | None
+) -> None:
+    more = "\n\ndef needs(logits, labels, scale, *, factor): ...\n\n\ndef takes_all(logits, labels, **settings): ...\n"
+    (own / "parts.py").write_text(SOURCE + more, encoding="utf-8")
+    (own / "parts.yaml").write_text(ENTRIES.replace(old, new), encoding="utf-8")
+    mistakes = list(load_registry(own.parent).left_out.values())
+    assert len(mistakes) == (sentence is not None)
+    if sentence is not None:
+        assert re.search(r"parts\.yaml:\d+: [\w.]+: ", mistakes[0])
+        assert re.search(sentence, mistakes[0])
+
+
+def test_an_own_function_without_settings_needs_none_written(own: Path) -> None:
+    (own / "parts.yaml").write_text(
+        ENTRIES.replace('"parts:gap", weight: 0.1, settings: {scale: 2.0}', '"parts:of_each", weight: 0.1'),
+        encoding="utf-8",
+    )
+    registry = load_registry(own.parent)
+    assert registry.left_out == {}
+    assert registry.methods.losses["gap"].settings == {}
+
+
 def test_loading_a_registry_runs_nothing_of_it(own: Path) -> None:
     (own / "parts.py").write_text(SOURCE + "\nraise SystemExit('ran')\n", encoding="utf-8")
     assert "mine" in load_registry(own.parent).methods.methods
 
 
 def test_functions_of_installed_packages_are_found_too(own: Path) -> None:
-    (own / "parts.yaml").write_text(ENTRIES.replace("parts:gap", "benchmark.losses:brier_loss"), encoding="utf-8")
+    installed = ENTRIES.replace("parts:gap", "benchmark.losses:brier_loss").replace(", settings: {scale: 2.0}", "")
+    (own / "parts.yaml").write_text(installed, encoding="utf-8")
     term = load_registry(own.parent).methods.losses["gap"]
     assert own_code.load(term.function, term.sha256) is __import__("benchmark.losses").losses.brier_loss
 
@@ -199,12 +249,45 @@ def test_source_that_changed_since_planning_is_not_run(own: Path) -> None:
         own_code.load(term.function, term.sha256)
 
 
+def test_that_a_function_has_changed_since_its_result_is_said(own: Path) -> None:
+    before = load_registry(own.parent)
+    result = made_result(before, Subject("tnews", "base", "mine"))
+    finished, inputs = Finished.of([result], [result.run_id]), tiny_inputs()
+
+    def reasons() -> tuple[str, object]:
+        registry = load_registry(own.parent)
+        tables = select_tables(registry, "tiny", ["mine"], None, ["mine"])
+        (planned,) = make_plan(registry, "tiny", tables, [0], inputs, finished)
+        builder = GridBuilder(registry, "tiny", finished, inputs, (0,))
+        return planned.reason, builder.build("mine", registry.tables["mine"]).every_row[1].cells[0].why_missing
+
+    assert reasons() == ("1 of 2 views not scored yet", None)
+    (own / "parts.py").write_text(SOURCE + "\n# a word\n", encoding="utf-8")
+    assert reasons() == (
+        "its function is another one than that of the result at hand",
+        "its function has changed since; benchmark.run trains it anew",
+    )
+    (own / "parts.yaml").write_text(ENTRIES.replace("scale: 2.0", "scale: 3.0"), encoding="utf-8")
+    assert reasons() == ("no result yet", "no result")
+
+
 def test_what_a_function_gives_is_checked(own: Path) -> None:
     own_code.look_in(own)
     logits, labels = np.array([[2.0, -1.0]]), np.array([0])
     calibrator = OwnCalibrator(kind="own", function="parts:no_probabilities", settings={})
-    with pytest.raises(UserError, match=r"parts:no_probabilities must give probabilities \(1, 2\)"):
+    with pytest.raises(UserError, match=r"parts:no_probabilities must give probabilities.*; the lowest is -1\.$"):
         fit(calibrator, logits, labels).probabilities(logits)
+    for given, mistake in (
+        ([[0.4, 0.5]], r"probabilities, each row summing to 1; a row sums to 0\.9\.$"),
+        ([[1.5, -0.5]], r"probabilities, each row summing to 1; the lowest is -0\.5\.$"),
+        ([[float("nan"), 1.0]], r"probabilities, each row summing to 1; 1 of them are not finite\.$"),
+        ([[0.5, 0.25, 0.25]], r"probabilities of shape \(1, 2\), not \(1, 3\)\.$"),
+    ):
+        (own / "given.py").write_text(GIVES.format(given).replace("nan", "float('nan')"), encoding="utf-8")
+        sys.modules.pop("benchmark_own_given", None)
+        calibrator = OwnCalibrator(kind="own", function="given:fit", settings={})
+        with pytest.raises(UserError, match=f"^given:fit must give {mistake}"):
+            fit(calibrator, logits, labels).probabilities(logits)
     calibrator = OwnCalibrator(kind="own", function="parts:nearly_probabilities", settings={})
     assert fit(calibrator, logits, labels).probabilities(logits).tolist() == [[1.0, 0.0]]  # or its NLL were below 0
     head = OwnHead(kind="own", function="parts:no_module", settings={})
@@ -214,7 +297,7 @@ def test_what_a_function_gives_is_checked(own: Path) -> None:
     with pytest.raises(UserError, match=r"parts:too_wide must give \(B, 2\) logits for \(B, 4\), not \(2, 3\)"):
         build_head(head, 4, 2, torch.Generator())
     calibrator = OwnCalibrator(kind="own", function="parts:nothing", settings={"scale": 1.0})
-    with pytest.raises(UserError, match="parts:nothing must give a function from logits to probabilities, not None"):
+    with pytest.raises(UserError, match=r"parts:nothing must give a function from .*, not one of type NoneType"):
         fit(calibrator, logits, labels)
 
 

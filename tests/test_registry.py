@@ -101,6 +101,7 @@ MISTAKES = [
     ("datasets", "vocabulary: ", "vocabulary: 2024-13-45 #", r"vocabulary: YAML cannot read \"2024-13-45\" \(month must be in 1\.\.12\); put quotes around a text\.$"),
     ("datasets", "datasets:", "datasets: &all\n  alias: *all", r"datasets\.yaml: an alias \(\*\) leads back into what it stands in"),
     ("methods", "lowest: ", "lowest: 1000 #", r"calibrators\.temperature: lowest: it must be below highest\.$"),
+    ("datasets", "datasets:", "datasets:\n  <<: {}", r"datasets\.yaml:\d+: datasets: settings cannot be merged in by <<; write them out\.$"),
     ("datasets", "datasets:", "datasets: [", r"datasets\.yaml:\d+: this is not YAML"),
     ("datasets", "  hwu64:\n", "  tnews:\n", r"datasets\.yaml:\d+: datasets\.tnews is said twice"),
     ("encoders", ", revision: refs/pr/1", "", r"encoders\.yaml:\d+: encoders\.\w+\.source: the key revision is missing\.$"),

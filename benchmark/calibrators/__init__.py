@@ -80,19 +80,31 @@ def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array],
     """The user's function fitted; what it gives must be probabilities."""
     fitted = _in_memory(spec, lambda: own_code.call(spec.function, spec.sha256, logits, labels, **spec.settings))
     if not callable(fitted):
-        raise UserError(f"{spec.function} must give a function from logits to probabilities, not {fitted!r}.")
+        what = type(fitted).__name__
+        raise UserError(f"{spec.function} must give a function from logits to probabilities, not one of type {what}.")
 
     def probabilities(scores: Array) -> Array:
         found: Array = _in_memory(
             spec, lambda: own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
         )
+        if found.shape != scores.shape:
+            raise UserError(f"{spec.function} must give probabilities of shape {scores.shape}, not {found.shape}.")
         total = found.sum(axis=-1, keepdims=True)
-        if found.shape != scores.shape or not (found.min() >= 0 and np.abs(total - 1).max() <= _OFF):
-            raise UserError(f"{spec.function} must give probabilities {scores.shape}, each row summing to 1.")
+        if (mistake := _no_probabilities(found, total)) is not None:
+            raise UserError(f"{spec.function} must give probabilities, each row summing to 1; {mistake}.")
         exact: Array = found / total  # or a probability above 1 by a rounding error has a score below 0
         return exact
 
     return probabilities
+
+
+def _no_probabilities(found: Array, total: Array) -> str | None:
+    """What is wrong with them, if anything."""
+    if not np.isfinite(found).all():
+        return f"{np.count_nonzero(~np.isfinite(found))} of them are not finite"
+    if found.min() < 0:
+        return f"the lowest is {found.min():g}"
+    return f"a row sums to {total.flat[np.abs(total - 1).argmax()]:g}" if np.abs(total - 1).max() > _OFF else None
 
 
 def _in_memory(spec: OwnCalibrator, function: Callable[[], Any]) -> Any:

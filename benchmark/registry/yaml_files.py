@@ -100,8 +100,10 @@ def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lin
     result: dict[Key, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
-        if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == "tag:yaml.org,2002:merge":
+        if not isinstance(key_node, yaml.ScalarNode):
             raise UserError(f"{path}:{line}: {dotted(at)}: a key must be a plain name.")
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            raise UserError(f"{path}:{line}: {dotted(at)}: settings cannot be merged in by <<; write them out.")
         key = _plain(path, key_node, at)
         if key in result:
             raise UserError(f"{path}:{line}: {dotted((*at, key))} is said twice; keep one of the two.")

@@ -57,7 +57,7 @@ class OwnFunction(Declared):
     """
 
     function: Annotated[str, Field(pattern=r"^[a-z_][\w.]*:[A-Za-z_]\w*$", max_length=100)]  # module:function
-    settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str]
+    settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str] = {}
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
 
     def __hash__(self) -> int:
