@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.05
+_NORMAL = NormalDist().inv_cdf(1 - LEVEL / 2)
 # Resampled scores are stored as numbers of 32 bits, which rounding moves by up to 1e-7 of themselves; a difference not
 # far above that is none.
 _RESOLUTION = 1e-5
@@ -76,6 +78,15 @@ def false_discoveries_controlled(p_values: Sequence[float]) -> NDArray[Any]:
     adjusted = np.empty(len(values))
     adjusted[from_largest] = np.minimum.accumulate(np.minimum(values[from_largest] * len(values) / ranks, 1.0))
     return adjusted
+
+
+def share_interval(share: float, rows: int) -> tuple[float, float]:
+    """The 95 % interval of a share of so many independent rows (Wilson, 1927), which has a width also where all or none
+    of them were hit.
+    """
+    centre, pull = share + _NORMAL**2 / (2 * rows), 1 + _NORMAL**2 / rows
+    reach = _NORMAL * math.sqrt(share * (1 - share) / rows + _NORMAL**2 / (4 * rows**2))
+    return max(0.0, (centre - reach) / pull), min(1.0, (centre + reach) / pull)
 
 
 def _variance(gaps: NDArray[Any], resampled: NDArray[Any]) -> tuple[float, float]:

@@ -276,7 +276,7 @@ def test_the_edge_of_an_axis_and_the_size_of_noise_are_told(searching: Registry)
     results = [result(one, f1=value, accuracy=0.8) for one, value in zip(found, (0.5, 0.6, 0.7), strict=True)]
     text = search_to_markdown("rates", "About.", [choose(registry, results)])
     assert "It lies at the edge of the values of rate." in text
-    assert "On 40 rows an accuracy of 80.0 % has a standard error of 6.3 points." in text
+    assert "On 40 rows an accuracy of 80.0 % has a 95 % interval of 65.2 to 89.5 % (Wilson's)." in text
     middle = [result(one, f1=value) for one, value in zip(found, (0.5, 0.8, 0.7), strict=True)]
     assert "edge" not in search_to_markdown("rates", "About.", [choose(registry, middle)])
 

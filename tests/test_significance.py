@@ -6,7 +6,7 @@ from scipy import stats
 
 from benchmark import metrics
 from benchmark.resampling import resampled_scores
-from benchmark.significance import false_discoveries_controlled, paired_difference
+from benchmark.significance import false_discoveries_controlled, paired_difference, share_interval
 from benchmark.specs import RESAMPLED
 
 
@@ -186,6 +186,14 @@ def test_many_comparisons_raise_the_p_values() -> None:
     """Benjamini and Hochberg by hand: sorted p times m over rank, made monotone from the top."""
     assert false_discoveries_controlled([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.04, 0.04])
     assert false_discoveries_controlled([]).tolist() == []
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 5), (61, 61), (32, 40), (1, 1)])
+def test_the_interval_of_a_share_is_scipys_and_never_without_width(right: int, rows: int) -> None:
+    low, high = share_interval(right / rows, rows)
+    expected = stats.binomtest(right, rows).proportion_ci(method="wilson")
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert high - low > 0.05
 
 
 def test_false_discoveries_as_scipy_controls_them() -> None:

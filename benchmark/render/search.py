@@ -1,13 +1,13 @@
 """What a search found as Markdown."""
 
 from collections.abc import Iterable, Iterator
-from math import sqrt
 
 from tabulate import tabulate
 
 from benchmark.render import markdown
 from benchmark.render.text import ours_text
 from benchmark.search import Choice, Tried, in_words
+from benchmark.significance import share_interval
 from benchmark.tables import seeds_in_words, trained_in
 
 
@@ -78,9 +78,9 @@ def _cautions(choice: Choice, chosen: Tried) -> Iterator[str]:
         left_out = ", ".join(str(seed) for seed in choice.left_out)
         yield f"Left out: seed{'s' if len(choice.left_out) > 1 else ''} {left_out}, which not every candidate has."
     if choice.rows and chosen.accuracy is not None:
-        percent = 100 * chosen.accuracy
-        error = sqrt(percent * (100 - percent) / choice.rows)
-        yield f"On {choice.rows:,} rows an accuracy of {percent:.1f} % has a standard error of {error:.1f} points."
+        low, high = (100 * end for end in share_interval(chosen.accuracy, choice.rows))
+        accuracy = f"an accuracy of {100 * chosen.accuracy:.1f} %"
+        yield f"On {choice.rows:,} rows {accuracy} has a 95 % interval of {low:.1f} to {high:.1f} % (Wilson's)."
 
 
 def _remark(one: Tried) -> str:
