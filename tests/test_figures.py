@@ -299,8 +299,7 @@ def test_what_cannot_be_drawn_is_said_and_no_old_picture_stays(registry: Registr
     names, remarks = drawn(some, [failed], tmp_path)
     assert names == []
     assert remarks == [
-        "Figures left out: noise (no result); confidence (the run failed (diverged)); "
-        "1 of data sets that profile tiny does not have.",
+        "Figures left out: noise (no result); confidence (the run failed (diverged)).",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 

@@ -74,7 +74,7 @@ class Composer:
 
     def draw(self, figure: AnyFigure, dataset: str) -> Picture | str | None:
         """The picture of one figure (``dataset``: a role), or half a sentence that says why there is none; None where
-        the profile does not have that data set at all.
+        the profile has nothing of what it is about.
         """
         if isinstance(figure, F1AgainstEceFigure):
             return self._scatter(figure)
@@ -149,10 +149,10 @@ class Composer:
         words = self._words(figure, dataset, _ABOUT_ECE, spread, aside, about)
         return draw_noise(series, self.styles, words)
 
-    def _scatter(self, figure: F1AgainstEceFigure) -> Picture | str:
+    def _scatter(self, figure: F1AgainstEceFigure) -> Picture | str | None:
         table = narrow(self.registry.tables[figure.table], self.profile, None, None)
         if table is None:
-            return f"nothing of table {figure.table} is in profile {self.profile_name}"
+            return None
         panels = scatter_panels(self.grids.build(figure.table, table), table)
         titles = {panel.dataset: self._dataset_label(panel.dataset) for panel in panels}
         shown = [self._relabelled(panel) for panel in panels if panel.points]

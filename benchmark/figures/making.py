@@ -21,9 +21,9 @@ def draw_figures(
     """Draw every declared figure that the profile and the results at hand allow, as ``<name>.pdf`` and ``<name>.png``.
 
     A figure that names no data set is drawn for each of the profile, as ``<name>_<data set>``. Returns the paths
-    written and, a sentence a reason, what was left out; files that an earlier call made of what is now left out are
-    removed, for they show other results. The same results give the same bytes. Raises UserError where matplotlib is
-    not installed or a file cannot be written.
+    written and, a sentence a reason, what was left out though the profile has its data; files that an earlier call made
+    of what is now left out are removed, for they show other results. The same results give the same bytes. Raises
+    UserError where matplotlib is not installed or a file cannot be written.
     """
     try:
         from benchmark.figures.composing import Composer
@@ -35,20 +35,16 @@ def draw_figures(
     composer = Composer(registry, profile_name, finished, inputs, seeds)
     written: list[Path] = []
     left_out: dict[str, list[str]] = {}
-    elsewhere = 0  # of those of other profiles a number says enough
     with composer.house_style():
         for name, figure, dataset in _each(registry, profile_name):
             drawn = composer.draw(figure, dataset)
             if drawn is None or isinstance(drawn, str):
                 remove_figure(folder, name)
-                elsewhere += drawn is None
                 if drawn is not None:
                     left_out.setdefault(drawn, []).append(name)
             else:
                 written += save_figure(drawn, folder, name)
     reasons = [f"{', '.join(names)} ({why})" for why, names in left_out.items()]
-    if elsewhere:
-        reasons.append(f"{elsewhere} of data sets that profile {profile_name} does not have")
     sentences = [f"Figures left out: {'; '.join(reasons)}."] if reasons else []
     return written, sentences + composer.complaints()
 

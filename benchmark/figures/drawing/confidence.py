@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from benchmark.figures.drawing.sheet import Sheet, arrangement, panel_letter
-from benchmark.figures.drawing.style import BLACK, GREY, ORANGE, SKY, VERMILLION, Look
+from benchmark.figures.drawing.style import BLACK, GREEN, GREY, ORANGE, SKY, VERMILLION, Look
 from benchmark.figures.series import ReliabilitySeries
 from benchmark.figures.words import Words
 
@@ -20,7 +20,9 @@ FEW_ROWS = 10
 
 _OUTPUT: Look = {"facecolor": SKY, "edgecolor": BLACK, "linewidth": 0.5}
 _FEW: Look = {"facecolor": "white", "edgecolor": GREY, "linewidth": 0.5}
-_GAP: Look = {"facecolor": (*[1.0, 0.88, 0.78], 0.6), "edgecolor": VERMILLION, "linewidth": 0.5, "hatch": "/////"}
+_OVER: Look = {"facecolor": "#FFEDE0", "edgecolor": VERMILLION, "linewidth": 0.5, "hatch": "/////"}
+_UNDER: Look = {"facecolor": "#D6F0E6", "edgecolor": GREEN, "linewidth": 0.5, "hatch": ".." * 3}
+_OUTLINE: Look = {"fill": False, "edgecolor": BLACK, "linewidth": 0.8}
 _RIGHT: Look = {"facecolor": SKY, "edgecolor": BLACK, "linewidth": 0.5}
 _WRONG: Look = {"facecolor": ORANGE, "edgecolor": BLACK, "linewidth": 0.5, "hatch": "xxxx"}
 _PERFECT: Look = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
@@ -63,7 +65,7 @@ def draw_reliability(panels: Sequence[ReliabilitySeries], words: Words) -> Figur
             axes.tick_params(labelbottom=True)
     for axes in places[len(panels) :]:
         axes.remove()
-    sheet.legend(_reliability_handles(panels), columns=4)
+    sheet.legend(_reliability_handles(panels), columns=5)
     return sheet.figure
 
 
@@ -87,11 +89,14 @@ def _reliability(axes: Axes, series: ReliabilitySeries) -> None:
     width = 1 / len(bins.count)
     few = (bins.count > 0) & (bins.count < FEW_ROWS)
     enough = bins.count >= FEW_ROWS
+    over, under = enough & (bins.confidence > bins.accuracy), enough & (bins.confidence < bins.accuracy)
     for which, look in ((enough, _OUTPUT), (few, _FEW)):
         axes.bar(bins.edges[:-1][which], bins.accuracy[which], width, align="edge", **look)
-    low = np.fmin(bins.accuracy, bins.confidence)[enough]
-    high = np.fmax(bins.accuracy, bins.confidence)[enough]
-    axes.bar(bins.edges[:-1][enough], high - low, width, bottom=low, align="edge", **_GAP)
+    for which, look in ((over, _OVER), (under, _UNDER)):
+        right, gap = bins.accuracy[which], (bins.confidence - bins.accuracy)[which]
+        axes.bar(bins.edges[:-1][which], gap, width, bottom=right, align="edge", **look)
+    # or the part of a bar that an under-confident gap covers would not look like accuracy
+    axes.bar(bins.edges[:-1][enough], bins.accuracy[enough], width, align="edge", **_OUTLINE)
     axes.plot([0, 1], [0, 1], **_PERFECT)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
@@ -120,7 +125,8 @@ def _histogram_handles(series: ReliabilitySeries) -> list[Artist]:
 def _reliability_handles(panels: Sequence[ReliabilitySeries]) -> list[Artist]:
     handles: list[Artist] = [
         Patch(label="output (accuracy)", **_OUTPUT),
-        Patch(label="gap to confidence", **_GAP),
+        Patch(label="over-confident by", **_OVER),
+        Patch(label="under-confident by", **_UNDER),
         Line2D([], [], label="perfect calibration", **_PERFECT),
     ]
     if any(((series.bins.count > 0) & (series.bins.count < FEW_ROWS)).any() for series in panels):
