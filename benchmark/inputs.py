@@ -104,18 +104,20 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
 
 
-def changed_since(registry: Registry, shown: Inputs, where: Places) -> list[str]:
-    """The data sets of the user's own, as the registry names them, whose files hold something else by now than what
-    is shown. A publisher's do not change; what is not here, or cannot be read, is compared with nothing.
+def changed_since(registry: Registry, shown: Inputs, where: Places) -> dict[str, bool | None]:
+    """The data sets of the user's own, as the registry names them, whose files do not hold what is shown: whether they
+    hold something else by now; None where they are not here, or cannot be read. A publisher's do not change.
     """
-    changed = []
+    changed: dict[str, bool | None] = {}
     for name, fingerprint in shown.datasets.items():
         dataset = registry.datasets.get(name)
         if dataset is None or dataset.publisher is not None or not isinstance(dataset.source, FileSource):
             continue
+        found = None
         with contextlib.suppress(UserError):
-            if find_inputs(registry, [name], [], where).inputs.datasets[name] not in (None, fingerprint):
-                changed.append(name)
+            found = find_inputs(registry, [name], [], where).inputs.datasets[name]
+        if found != fingerprint:
+            changed[name] = None if found is None else True
     return changed
 
 

@@ -21,7 +21,16 @@ from benchmark.registry import (
     table_subjects,
     validation_view,
 )
-from benchmark.specs import DeepEnsemble, McDropout, RunSpec, ViewSpec, identity, recipe_identity
+from benchmark.specs import (
+    DeepEnsemble,
+    McDropout,
+    RunSpec,
+    ViewSpec,
+    identity,
+    own_functions,
+    recipe_identity,
+    without_sources,
+)
 from benchmark.store import Outline, Result
 
 Action = Literal["train", "score", "skip"]
@@ -78,6 +87,13 @@ class Finished(Generic[Known]):
             return self.by_run.get(identity(run))
         fitting = [result for result in self.by_recipe.get(recipe_identity(run), ()) if _fits(run, result.run)]
         return fitting[0] if len(fitting) == 1 else None
+
+    def has_of_other_source(self, run: RunSpec) -> bool:
+        """Whether there is a success of the run but for the source of the user's own functions in it."""
+        if not own_functions(run):
+            return False
+        wanted = without_sources(run)
+        return any(one.status == "success" and without_sources(one.run) == wanted for one in self.by_run.values())
 
 
 def make_plan(
@@ -160,8 +176,10 @@ def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool
 
 def _decide(finished: Finished[Known], planned: PlannedRun, result: Known | None, redo: bool) -> tuple[Action, str]:
     if result is None:
-        others = finished.by_recipe.get(recipe_identity(planned.run), ())
-        return "train", "other data or encoder weights than the result at hand" if others else "no result yet"
+        if finished.by_recipe.get(recipe_identity(planned.run)):
+            return "train", "other data or encoder weights than the result at hand"
+        changed = finished.has_of_other_source(planned.run)
+        return "train", "its function is another one than that of the result at hand" if changed else "no result yet"
     if redo:
         return "train", "asked to do it again"
     if result.status == "failed":

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -70,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--figures", action="store_true", help="draw all figures, too (PDF and PNG, into figures/ beside the tables)"
     )
-    parser.add_argument("--seeds", nargs="+", metavar="N", help="only these seeds (default: all at hand)")
+    parser.add_argument(
+        "--seeds", nargs="+", metavar="N", help="only these seeds, in files named after them (default: all at hand)"
+    )
     add_output_option(parser)
     return parser
 
@@ -97,9 +100,7 @@ def _command(arguments: argparse.Namespace) -> int:
         return DONE
     where = places(arguments.data_dir, arguments.encoder_dir)
     finished, inputs = Finished.of(results), _inputs(registry, looked_at if searches else ours, where)
-    for name in changed_since(registry, inputs, where):
-        remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
-        print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
+    registry = _noted(registry, profile_name, changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
@@ -124,12 +125,43 @@ def _command(arguments: argparse.Namespace) -> int:
             texts = tables_in(grids, arguments.format, arguments.compare)
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
-    folder = arguments.tables_dir / profile_name
-    _say([write(folder / name, text) for name, text in texts.items()])
+    folder, part = arguments.tables_dir / profile_name, _of_these(chosen_seeds, seeds_at_hand(looked_at))
+    named = {f"{Path(name).stem}{part}{Path(name).suffix}": text for name, text in texts.items()}
+    _say([write(folder / name, text) for name, text in named.items()])
     if arguments.figures:
-        drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / "figures")
+        drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / f"figures{part}")
         _say(drawn, remarks)
     return DONE
+
+
+def _noted(registry: Registry, profile_name: str, changed: Mapping[str, bool | None]) -> Registry:
+    """The registry whose profile says of which of the user's data sets these are not results any more, so that whatever
+    is made of it says so; what is to be done about it is for the terminal.
+    """
+    sentences = []
+    for name, known in changed.items():
+        if known is None:
+            print(f'data set "{name}" is not here, so whether it has changed since is not known', file=sys.stderr)
+        else:
+            sentences.append(f'Data set "{name}" has changed since these results were made.')
+            remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
+            print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
+    profile = registry.profile(profile_name)
+    noted = profile.model_copy(update={"note": " ".join(filter(None, [profile.note, *sentences])) or None})
+    return replace(registry, profiles={**registry.profiles, profile_name: noted})
+
+
+def _of_these(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
+    """In a file's name, the seeds that it is made of, where these are not all at hand: what is made of all stays."""
+    if set(chosen) >= set(at_hand):
+        return ""
+    ends: list[list[int]] = []
+    for seed in chosen:
+        if ends and seed == ends[-1][1] + 1:
+            ends[-1][1] = seed
+        else:
+            ends.append([seed, seed])
+    return f".seed{'_'.join(str(first) if first == last else f'{first}-{last}' for first, last in ends)}"
 
 
 def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str], n: int) -> None:

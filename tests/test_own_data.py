@@ -349,6 +349,7 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
     (tmp_path / "mine.jsonl").write_text("{}", encoding="utf-8")
     for given, sentence in (
         (files(tmp_path / "none.csv"), r"none\.csv is not a file"),
+        (files(tmp_path), r" is a folder; name the file in it, and those of other splits by --test-data"),
         (files(tmp_path / "mine.xlsx"), r"the ending must tell the format; known: \.csv"),
         (files(path, test=tmp_path / "mine.jsonl"), "must have one format"),
         (files(path, label="intnet"), r'mine\.csv:1: there is no column "intnet"; did you mean "intent"\?'),
@@ -466,14 +467,22 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert "of the methods that lower NLL and do not lose F1" in by_nll
     assert (folder / "recommendation.by_nll.md").read_text(encoding="utf-8").strip() == by_nll.strip()
     assert (folder / "recommendation.md").read_text(encoding="utf-8") == by_ece
+    whole = (folder / "desk.md").read_text(encoding="utf-8")
+    assert "One seed (1)." in reported("--seeds", "1").stdout
+    assert "One seed (1)." in (folder / "desk.seed1.md").read_text(encoding="utf-8")
+    assert (folder / "desk.md").read_text(encoding="utf-8") == whole
     write_csv(path, content[1:])
     after = reported()
     assert "| BERT " in after.stdout
+    note = 'Data set "desk" has changed since these results were made.'
+    assert all(note in text for text in (after.stdout, reported("--recommend").stdout))
     assert 'data set "desk" has changed since these results were made; python -m benchmark.run --profile desk' in (
         after.stderr
     )
     path.write_text("nothing", encoding="utf-8")  # which is compared with nothing
-    assert "has changed" not in reported().stderr
+    unknown = reported()
+    assert 'data set "desk" is not here, so whether it has changed since is not known' in unknown.stderr
+    assert note not in unknown.stdout
 
 
 def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(

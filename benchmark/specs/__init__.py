@@ -20,11 +20,13 @@ from benchmark.specs.declared import (
 from benchmark.specs.identities import (
     canonical,
     identity,
+    own_functions,
     readable_name,
     recipe,
     recipe_identity,
     sub_seed,
     term_name,
+    without_sources,
 )
 from benchmark.specs.scoring import (
     RESAMPLED,
@@ -123,9 +125,11 @@ __all__ = [
     "earliest_start",
     "identity",
     "joins_at_once",
+    "own_functions",
     "readable_name",
     "recipe",
     "recipe_identity",
     "sub_seed",
     "term_name",
+    "without_sources",
 ]

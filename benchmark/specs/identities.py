@@ -3,9 +3,12 @@
 import hashlib
 import json
 from functools import lru_cache
+from typing import TypeVar
 
-from benchmark.specs.declared import Declared
+from benchmark.specs.declared import Declared, OwnFunction
 from benchmark.specs.training import LossTerm, OwnTerm, RunSpec
+
+Part = TypeVar("Part", bound=Declared)
 
 _LONGEST_NAME = 180  # file systems take 255 bytes, and logits, locks and parts being written have endings
 
@@ -45,6 +48,20 @@ def recipe(run: RunSpec) -> RunSpec:
             "encoder": run.encoder.model_copy(update={"fingerprint": None}),
         }
     )
+
+
+def own_functions(run: RunSpec) -> list[OwnFunction]:
+    """What of a run the user wrote."""
+    return [part for part in (run.head, *run.loss) if isinstance(part, OwnFunction)]
+
+
+def without_sources(run: RunSpec) -> RunSpec:
+    """A run's recipe with the sources of the user's own functions left open, too."""
+
+    def opened(part: Part) -> Part:
+        return part.model_copy(update={"sha256": None}) if isinstance(part, OwnFunction) else part
+
+    return recipe(run).model_copy(update={"head": opened(run.head), "loss": tuple(map(opened, run.loss))})
 
 
 def readable_name(run: RunSpec, run_id: str | None = None) -> str:

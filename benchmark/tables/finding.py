@@ -101,7 +101,10 @@ class ResultFinder:
         run = self._run(subject)
         if isinstance(run, str):
             return run
-        result = self.finished.find(run.model_copy(update={"seed": seed}))
+        of_seed = run.model_copy(update={"seed": seed})
+        result = self.finished.find(of_seed)
+        if result is None and self.finished.has_of_other_source(of_seed):
+            return "its function has changed since; benchmark.run trains it anew"
         if result is None:
             return "no result"
         if result.status == "failed":
