@@ -1,12 +1,15 @@
 """What the README and the pages beside it say is true: the tutorial of own data and own parts runs as written."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from benchmark.data import load_corpus
 from benchmark.models import build_encoder
+from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import Finished, make_plan
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import Inputs, candidates, load_registry, select_tables
@@ -48,6 +51,29 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
     assert "| Mine halved " in call.stdout
     assert "### Recommendation" in call.stdout
     assert "missing" not in call.stdout
+
+
+def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) -> None:
+    experiments = tmp_path / "experiments"
+    shutil.copytree(EXPERIMENTS, experiments, ignore=shutil.ignore_patterns("own"))
+    words = pseudo_words(60)
+    lines = [f"{words[row % 12]} {words[12 + row % 31]} {row},{'abcdefghijkl'[row % 12]}" for row in range(606)]
+    (tmp_path / "my.csv").write_text("utterance,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    given = OwnFiles("my", tmp_path / "my.csv", None, None, "utterance", "intent")
+    write_own_entries(experiments, given, "my", "multilingual_e5_small_3_layers")
+    (entries,) = re.findall(r"```yaml\n(.*?)```", DOCS["more_data.md"], flags=re.DOTALL)
+    curve = experiments / "own" / "my_curve.yaml"
+    curve.write_text(entries.replace("/where/it/is", str(tmp_path)), encoding="utf-8")
+    registry = load_registry(experiments)
+    assert registry.left_out == {}
+    tables = select_tables(registry, "my_curve", ["my_curve"])
+    plan = make_plan(registry, "my_curve", tables, [0], Inputs(), Finished.of([]))
+    few, whole = (load_corpus(name, registry.datasets[name], ()) for name in ("my_100", "my"))
+    assert (len(few.train), len(whole.train)) == (100, 424)
+    epochs = {run.run.data.dataset: run.run.optimisation.epochs for run in plan}
+    assert epochs["my_100"] * -(-100 // 32) == pytest.approx(epochs["my"] * -(-424 // 32), rel=0.01)
+    assert (few.validation.texts, few.test.texts) == (whole.validation.texts, whole.test.texts)
+    assert set(few.train.texts) < set(whole.train.texts)
 
 
 def test_the_advice_is_the_published_one() -> None:
