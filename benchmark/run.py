@@ -118,7 +118,7 @@ def _command(arguments: argparse.Namespace) -> int:
     with listening(trackers, folder, asked.plan, console.print) as heard:
         placed = Placed(backend, slots, asked.where, asked.own_functions)
         outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
-    code = _print_end(console, asked, outcome)
+    code = _print_end(console, asked, outcome, all_scored)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored
     if (
         not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
@@ -278,15 +278,16 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
     console.print(f"{count}; {time}" if asked.to_train else count)
 
 
-def _print_end(console: Console, asked: _Asked, outcome: Outcome) -> int:
+def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bool) -> int:
     for label, ended in outcome.failed:
         console.print(f"failed: {label}: {ended.reason.rstrip('.')}; log: {ended.log}")
     if outcome.cut_short:
         console.print(outcome.cut_short)
     trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)
     what, which = ("What was found", f" --search {' '.join(asked.tables)}") if asked.searches else ("Tables", "")
+    unscored = "" if all_scored else ", of which not all could be scored as asked (why: above)"
     console.print(
-        f"{trained} trained, {len(outcome.failed)} failed, {done_before} done before. "
+        f"{trained} trained, {len(outcome.failed)} failed, {done_before} done before{unscored}. "
         f"{what}: python -m benchmark.report --profile {asked.profile_name}{which}"
     )
     return SOME_FAILED if outcome.failed or outcome.cut_short else DONE
