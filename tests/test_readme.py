@@ -119,6 +119,7 @@ PUBLISHED = {
         *WHOLE,
         *(["--recommend", "--by", measure] for measure in ("top_label_ece", "nll")),
         ["--table", "more_methods"],
+        ["--table", "with_temperature"],
         ["--search", "rates"],
     ],
 }

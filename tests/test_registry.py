@@ -236,9 +236,9 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
             ["noise"],
             None,
             ["ts"],
-            "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods have.",
+            "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods with_temperature have.",
         ),
-        (["all"], None, ["focal"], "No row of the tables has focal; --table more_methods has."),
+        (["all"], None, ["focal"], "No row of the tables has focal; --table more_methods with_temperature have."),
         (
             ["main"],
             None,
@@ -419,5 +419,6 @@ def test_a_rule_for_a_method_holds_for_its_calibrated_form(experiments: Path) ->
 def test_optional_tables_are_made_only_where_they_are_asked_for() -> None:
     registry = load_registry(EXPERIMENTS)
     assert "more_methods" not in select_tables(registry, "small", ["all"])
+    assert "with_temperature" not in select_tables(registry, "small", ["all"])
     assert list(select_tables(registry, "small", ["more_methods"])) == ["more_methods"]
     assert list(select_tables(registry, "paper", ["all", "more_methods"])) == [*TABLES, "more_methods"]
