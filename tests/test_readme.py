@@ -120,6 +120,7 @@ PUBLISHED = {
         *(["--recommend", "--by", measure] for measure in ("top_label_ece", "nll")),
         ["--table", "more_methods"],
         ["--table", "with_temperature"],
+        ["--table", "noise_with_temperature"],
         ["--search", "rates"],
     ],
 }

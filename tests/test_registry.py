@@ -236,7 +236,8 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
             ["noise"],
             None,
             ["ts"],
-            "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods with_temperature have.",
+            "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods with_temperature "
+            "noise_with_temperature have.",
         ),
         (["all"], None, ["focal"], "No row of the tables has focal; --table more_methods with_temperature have."),
         (
