@@ -23,8 +23,9 @@ def look_in(folder: Path) -> None:
     _folders[:] = [folder.resolve()]
 
 
-def source_hash(name: str, folder: Path, settings: Collection[str] = ()) -> str:
-    """The SHA-256 of the file of ``module:function``, which is not run. ``settings``: what it is called with by name.
+def source_hash(name: str, folder: Path, n_arrays: int, settings: Collection[str]) -> str:
+    """The SHA-256 of the file of ``module:function``, which is not run. It will be called with so many arrays, and
+    with ``settings`` by name.
 
     Raises UserError where there is no such module in ``folder`` or among the installed ones, its file is not Python, it
     defines no such function or class at its top, it takes no such settings or others beside them, or imports another
@@ -42,27 +43,42 @@ def source_hash(name: str, folder: Path, settings: Collection[str] = ()) -> str:
         raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
     if path.parent == folder.resolve():
         _stands_alone(path, tree)
-    defined = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     if function not in defined:
-        raise UserError(f'{path} defines no "{function}"; {nearest(function, list(defined))}')
-    _takes(path, defined[function], settings)
+        raise UserError(f'{path} defines no "{function}"; {nearest(function, defined)}')
+    if (node := _as_defined(tree, function)) is not None:
+        _takes(path, node, n_arrays, settings)
     return hashlib.sha256(content).hexdigest()
 
 
-def _takes(path: Path, node: ast.FunctionDef | ast.ClassDef, settings: Collection[str]) -> None:
-    """UserError where a function takes no such settings by name, or needs another one. What a class takes its bases may
-    say, and what a decorated function does its decorators.
-    """
-    if isinstance(node, ast.ClassDef) or node.decorator_list:
-        return
-    here, arguments = f"{path}:{node.lineno}: {node.name}", node.args
-    by_name = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
+def _takes(path: Path, node: ast.FunctionDef, n_arrays: int, settings: Collection[str]) -> None:
+    """UserError where a function, given so many arrays first, takes no such settings by name, or needs others."""
+    arguments = node.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    needed = positional[n_arrays : len(positional) - len(arguments.defaults)]
+    only_by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    needed += [argument.arg for argument, default in only_by_name if default is None]
+    by_name = [*positional[n_arrays:], *(argument.arg for argument in arguments.kwonlyargs)]
+    here = f"{path}:{node.lineno}: {node.name}"
     for setting in settings:
+        if setting in positional[:n_arrays]:
+            raise UserError(f'{here} is given "{setting}" as an array; it is no setting.')
         if setting not in by_name and arguments.kwarg is None:
-            raise UserError(f'{here} takes no "{setting}"; {nearest(setting, by_name)}')
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if default is None and argument.arg not in settings:
-            raise UserError(f'{here} needs "{argument.arg}" among the settings.')
+            raise UserError(f'{here} takes no setting "{setting}"; {nearest(setting, by_name)}')
+    for name in needed:
+        if name not in settings:
+            raise UserError(f'{here} needs "{name}" among the settings.')
+
+
+def _as_defined(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    """The function of that name, where what it takes stands in its definition: of a class its bases may say, of a
+    function that is decorated or bound anew something else.
+    """
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
+    bound = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    if len(found) != 1 or isinstance(found[0], ast.ClassDef) or any(node.id == name for node in bound):
+        return None
+    return None if found[0].decorator_list else found[0]
 
 
 def _stands_alone(path: Path, tree: ast.Module) -> None:
@@ -103,12 +119,12 @@ def load(name: str, sha256: str | None) -> Callable[..., Any]:
     return found
 
 
-def call(name: str, sha256: str | None, *arguments: Any, **settings: Any) -> Any:
+def call(name: str, sha256: str | None, /, *arguments: Any, **settings: Any) -> Any:
     """What the function gives; UserError, naming it, where it fails."""
     return tried(name, tried(name, load, name, sha256), *arguments, **settings)
 
 
-def tried(name: str, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+def tried(name: str, function: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:
     """``function(*arguments, **settings)``; UserError, naming ``name``, where that fails. A full memory is not its
     mistake.
     """

@@ -88,12 +88,18 @@ class Finished(Generic[Known]):
         fitting = [result for result in self.by_recipe.get(recipe_identity(run), ()) if _fits(run, result.run)]
         return fitting[0] if len(fitting) == 1 else None
 
+    @cached_property
+    def _without_sources(self) -> set[RunSpec]:
+        done = (one.run for one in self.by_run.values() if one.status == "success")
+        return {without_sources(run) for run in done if own_functions(run)}
+
     def has_of_other_source(self, run: RunSpec) -> bool:
-        """Whether there is a success of the run but for the source of the user's own functions in it."""
-        if not own_functions(run):
+        """Whether there is a success of the run but for the source of the user's own functions in it, which with that
+        source there is not, whatever its inputs.
+        """
+        if not own_functions(run) or self.by_recipe.get(recipe_identity(run)):
             return False
-        wanted = without_sources(run)
-        return any(one.status == "success" and without_sources(one.run) == wanted for one in self.by_run.values())
+        return without_sources(run) in self._without_sources
 
 
 def make_plan(

@@ -195,20 +195,39 @@ def test_a_file_that_needs_another_one_beside_it_is_refused_with_its_line(own: P
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("{scale: 2.0}", "{scael: 2.0}", r'parts\.py:\d+: gap takes no "scael"; did you mean "scale"\?$'),
+        ("{scale: 2.0}", "{scael: 2.0}", r'parts\.py:\d+: gap takes no setting "scael"; did you mean "scale"\?$'),
         (
             'function: "parts:gap"',
             'function: "parts:needs"',
             r'parts\.py:\d+: needs needs "factor" among the settings\.$',
         ),
         ('function: "parts:gap"', 'function: "parts:takes_all"', None),
-        ("{factor: 0.5}", "{factor: 0.5, other: 1}", r'parts\.py:\d+: cooler takes no "other"'),
+        ("{factor: 0.5}", "{factor: 0.5, other: 1}", r'parts\.py:\d+: cooler takes no setting "other"'),
+        (
+            "{scale: 2.0}",
+            "{scale: 2.0, labels: 3}",
+            r'parts\.py:\d+: gap is given "labels" as an array; it is no setting\.$',
+        ),
+        (", settings: {scale: 2.0}", "", r'parts\.py:\d+: gap needs "scale" among the settings\.$'),
+        ("settings: {width: 8}", "settings: {}", r'parts\.py:\d+: two_layers needs "width" among the settings\.$'),
+        ('function: "parts:gap"', 'function: "parts:bound_anew"', None),
     ],
 )
 def test_settings_that_a_function_does_not_take_are_told_from_its_source(
     own: Path, old: str, new: str, sentence: str | None
 ) -> None:
-    more = "\n\ndef needs(logits, labels, scale, *, factor): ...\n\n\ndef takes_all(logits, labels, **settings): ...\n"
+    more = """
+def needs(logits, labels, scale, *, factor): ...
+
+
+def takes_all(logits, labels, **settings): ...
+
+
+def bound_anew(logits, labels, *, other): ...
+
+
+bound_anew = partial(bound_anew, other=1)
+"""
     (own / "parts.py").write_text(SOURCE + more, encoding="utf-8")
     (own / "parts.yaml").write_text(ENTRIES.replace(old, new), encoding="utf-8")
     mistakes = list(load_registry(own.parent).left_out.values())
@@ -269,6 +288,10 @@ def test_that_a_function_has_changed_since_its_result_is_said(own: Path) -> None
     )
     (own / "parts.yaml").write_text(ENTRIES.replace("scale: 2.0", "scale: 3.0"), encoding="utf-8")
     assert reasons() == ("no result yet", "no result")
+    (own / "parts.yaml").write_text(ENTRIES, encoding="utf-8")
+    (own / "parts.py").write_text(SOURCE, encoding="utf-8")
+    inputs = Inputs({**inputs.datasets, "tiny_tnews": "f" * 64}, inputs.encoders)  # it is the data that changed
+    assert reasons() == ("other data or encoder weights than the result at hand", "no result")
 
 
 def test_what_a_function_gives_is_checked(own: Path) -> None:

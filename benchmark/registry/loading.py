@@ -187,7 +187,7 @@ def _assembled(folder: Path, files: dict[str, "_File"], own: list["_File"], left
 def _hashed(entry: OwnFunction, folder: Path, place: str) -> OwnFunction:
     """The entry with the hash of its function's source, which becomes part of what a run is."""
     try:
-        found = source_hash(entry.function, folder, entry.settings)
+        found = source_hash(entry.function, folder, entry.n_arrays, entry.settings)
     except UserError as error:
         raise UserError(f"{place}: {error}") from None
     if entry.sha256 not in (None, found):

@@ -1,6 +1,6 @@
 """What every description is: strict, frozen, of values with a range."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
@@ -56,6 +56,7 @@ class OwnFunction(Declared):
     source, which loading fills in.
     """
 
+    n_arrays: ClassVar[int] = 2
     function: Annotated[str, Field(pattern=r"^[a-z_][\w.]*:[A-Za-z_]\w*$", max_length=100)]  # module:function
     settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str] = {}
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None

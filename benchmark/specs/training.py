@@ -2,7 +2,7 @@
 ``experiments/``, where a reader can see it.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -66,6 +66,7 @@ class OwnHead(OwnFunction):
     (B, H) to logits (B, K).
     """
 
+    n_arrays: ClassVar[int] = 3
     kind: Literal["own"]
 
 
