@@ -43,10 +43,12 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_gpus_are_found_and_named() -> None:
     """Of a GPU that is cut into parts, the part, which torch calls by the same name."""
     devices = find_devices()
-    assert [(device.kind, device.token) for device in devices] == [("cuda", "MIG-22222222-bbbb"), ("cuda", "1")]
+    assert [(device.kind, device.token) for device in devices] == [
+        ("cuda", "MIG-22222222-bbbb"),
+        ("cuda", "GPU-33333333-cccc"),
+    ]
     assert [device.name for device in devices] == ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM4-40GB"]
-    assert "CUDA_DEVICE_ORDER" not in devices[0].environment(1)
-    assert devices[1].environment(1)["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # in which nvidia-smi counts
+    assert devices[1].environment(1)["CUDA_VISIBLE_DEVICES"] == "GPU-33333333-cccc"
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -32,7 +32,7 @@ for index in range(torch.cuda.device_count()):
 @dataclass(frozen=True)
 class Device:
     """One GPU, or the CPU. ``token`` is what CUDA_VISIBLE_DEVICES holds for a worker there: an index, UUID or MIG id,
-    unchanged. ``listed``: by its place among all GPUs of the machine, which CUDA itself would count by speed.
+    unchanged. ``listed``: an index among all GPUs of the machine as they are on the bus; CUDA would count by speed.
     """
 
     kind: str  # "cuda" or "cpu"
@@ -67,7 +67,7 @@ def find_devices() -> list[Device]:
     if visible is not None:
         tokens = _visible_tokens(visible, names)
         return [Device("cuda", names.get(token, f"GPU {token}"), token) for token in tokens] or [_cpu()]
-    return [Device("cuda", names[token], token, listed=token.isdigit()) for token in whole] or [_cpu()]
+    return [Device("cuda", names[token], token) for token in whole] or [_cpu()]
 
 
 def make_slots(devices: list[Device], jobs_per_device: int | None, n_jobs: int) -> list[Slot]:
@@ -120,8 +120,9 @@ def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
 
 
 def _gpu_names() -> tuple[dict[str, str], list[str]]:
-    """Names of the machine's GPUs by index and by UUID, parts by MIG by their UUID; and what of these makes up the
-    whole machine: a part in the place of its GPU. Both empty where nvidia-smi lists nothing.
+    """Names of the machine's GPUs by index and by UUID, parts by MIG by their UUID; and the UUIDs of all that make up
+    the machine, of a GPU that is cut into parts theirs: by index CUDA may count otherwise, by speed or without a card
+    that is broken. Both empty where nvidia-smi lists nothing.
     """
     if shutil.which("nvidia-smi") is None:
         return {}, []
@@ -131,15 +132,15 @@ def _gpu_names() -> tuple[dict[str, str], list[str]]:
         return {}, []
     names: dict[str, str] = {}
     whole: list[str] = []
-    gpu = ""
+    gpu = uncut = ""
     for found in filter(None, map(_LISTED.match, listing.splitlines())):
+        token = found["uuid"]
         if found["index"]:
-            gpu, token = found["name"], found["index"]
-            names[found["uuid"]] = names[token] = gpu
+            gpu, uncut = found["name"], token
+            names[found["index"]] = names[token] = gpu
         else:
-            token = found["uuid"]
             names[token] = f"{gpu} {found['part']}"
-            if whole and whole[-1].isdigit():  # its GPU
+            if whole and whole[-1] == uncut:
                 whole.pop()
         whole.append(token)
     return names, whole
