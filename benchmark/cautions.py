@@ -38,7 +38,7 @@ def within_chance(builder: GridBuilder, dataset: str, seeds: Sequence[int], meth
         return ""
     decimals = builder.registry.metrics["ece"].decimals
     return (
-        f"But on so few rows ECE cannot tell {method.label} from a calibrated model: its {number(100 * ece, decimals)} "
+        f"But ECE cannot tell {method.label} from a calibrated model: its {number(100 * ece, decimals)} "
         f"is no more than chance alone makes of one as sure ({number(100 * chance, decimals)}), so that a lower ECE is "
         "no sign of better calibration. Decide by top-label ECE (--by top_label_ece) or by NLL (--by nll)."
     )

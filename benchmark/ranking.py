@@ -37,6 +37,7 @@ class Ranking:
     seeds: tuple[int, ...]
     short: tuple[str, ...]  # methods left out, having fewer values or other seeds
     precisions: tuple[str, ...]  # of the trainings
+    without_optimum: tuple[str, ...] = ()  # methods whose temperature was not found
 
 
 def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
@@ -78,6 +79,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         seeds=shared.grid.seeds,
         short=shared.short,
         precisions=shared.grid.precisions,
+        without_optimum=tuple(row.label for row in known if any(cell.without_optimum for cell in row.cells)),
     )
 
 

@@ -151,7 +151,8 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
     none_learnt = len(seeds_without_learning(builder, dataset, seeds, advised.row)) == len(seeds)
     doubt = " ".join(filter(None, [blind.get(advised.name, ""), nothing if none_learnt else ""]))
     compared = [one.row for one in (baseline, advised, *by_error[:2])]
-    few_rows = within_chance(builder, dataset, seeds, baseline.row) if better and by == "ece" else ""
+    unclear = better and by == "ece" and baseline.name not in blind
+    few_rows = within_chance(builder, dataset, seeds, baseline.row) if unclear else ""
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),

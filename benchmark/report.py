@@ -37,6 +37,7 @@ from benchmark.search import select_searches
 from benchmark.store import Result, ResultFolder, ViewRecord
 from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand
 
+_LONGEST_SEEDS = 60  # in a file's name
 _NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
 
@@ -153,15 +154,17 @@ def _noted(registry: Registry, profile_name: str, changed: Mapping[str, bool | N
 
 def _of_these(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
     """In a file's name, the seeds that it is made of, where these are not all at hand: what is made of all stays."""
-    if set(chosen) >= set(at_hand):
+    shown = [seed for seed in at_hand if seed in set(chosen)]
+    if len(shown) == len(at_hand):
         return ""
     ends: list[list[int]] = []
-    for seed in chosen:
+    for seed in shown:
         if ends and seed == ends[-1][1] + 1:
             ends[-1][1] = seed
         else:
             ends.append([seed, seed])
-    return f".seed{'_'.join(str(first) if first == last else f'{first}-{last}' for first, last in ends)}"
+    words = "_".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+    return f".seed{words if len(words) <= _LONGEST_SEEDS else f'{shown[0]}-{shown[-1]}_{len(shown)}_of_them'}"
 
 
 def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str], n: int) -> None:

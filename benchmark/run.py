@@ -118,8 +118,8 @@ def _command(arguments: argparse.Namespace) -> int:
     with listening(trackers, folder, asked.plan, console.print) as heard:
         placed = Placed(backend, slots, asked.where, asked.own_functions)
         outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
-    code = _print_end(console, asked, outcome, all_scored)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored
+    code = _print_end(console, asked, outcome, all_scored)
     if (
         not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
     ):  # a comparison on the user's own data

@@ -70,7 +70,12 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
     results[0].views[0].scores["ece_if_calibrated"] = 0.41
     (blind,) = advice(registry, results)
     assert blind.method == "LS"
-    assert "its 40.00 is no more than chance alone makes of one as sure (41.00)" in blind.sentences[0]
+    assert "But ECE cannot tell BERT from a calibrated model: its 40.00 is no more than chance" in blind.sentences[0]
+    assert "makes of one as sure (41.00)" in blind.sentences[0]
+    # so far below chance that it is nearly uniform, which is said instead
+    results[0].views[0].scores["ece_if_calibrated"] = 0.9
+    (uniform,) = advice(registry, results)
+    assert "But ECE cannot tell" not in uniform.sentences[0]
     for result in results:  # as scored before there was this measure
         for view in result.views:
             del view.scores["ece_if_calibrated"]

@@ -138,8 +138,14 @@ def test_the_temperatures_are_at_hand_and_one_at_a_bound_is_said(registry: Regis
     made = grid(registry, [result.model_copy(update={"views": views})], "main")
     assert said in to_markdown(made)
     assert not any(cell.best for cell in row(made, "ts").cells)
+    elsewhere = [made_result(registry, Subject(dataset, "base", "bert")) for dataset in ("hwu64", "banking77")]
+    whole = grid(registry, [result.model_copy(update={"views": views}), *elsewhere], "main")
+    of_ts = row(whole, "ts").cells
+    assert [cell.without_optimum for cell in of_ts] == [True, True, *[False] * 4, True, True]
+    assert of_ts[-1].values
+    assert not of_ts[-1].best
     assert f"{row(made, 'ts').cells[1].mean:.2f}§" in to_markdown(made)
-    assert r"\textsuperscript{\S} Never best" in to_latex(made)
+    assert r"\S{} Never best" in to_latex(made)
     assert ("Temperature", "100.000, a bound of the search (seed 0)") in detail_of(made, result)
 
 

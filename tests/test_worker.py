@@ -26,7 +26,7 @@ from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
-from benchmark.workbench import Workbench
+from benchmark.workbench import LoadedEncoder, Workbench
 from benchmark.worker import Worker, _in_words
 from tests.results import made_logits, made_result, tiny_inputs, worker_setup
 
@@ -177,10 +177,17 @@ def test_an_encoder_has_the_device_to_itself(
 
     monkeypatch.setattr(torch.nn.Module, "to", moved)
     bench = Workbench(worker_setup(tmp_path, where), torch.device("cuda"))
+    load = bench._load
+
+    def noted(job: Job) -> LoadedEncoder:
+        loaded = load(job)
+        assert on_device == set()  # nor was the copy of its weights made from there
+        return loaded
+
+    monkeypatch.setattr(bench, "_load", noted)
     for job in (first, second, first):
         loaded = bench.encoder(job)
         assert on_device == {id(loaded.module)}
-        assert {value.device.type for value in loaded.pretrained.values()} == {"cpu"}
     assert bench.encoder(second) is not loaded
 
 

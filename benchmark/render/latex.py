@@ -33,7 +33,7 @@ _ESCAPES = {
     MISSING: "--",
     WITHIN_NOISE: r"$^{\circ}$",
     NOT_TESTED: r"$^{\ddagger}$",
-    WITHOUT_OPTIMUM: r"\textsuperscript{\S}",
+    WITHOUT_OPTIMUM: r"\S{}",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
     "\r": " ",

@@ -20,5 +20,11 @@ def ranking_to_markdown(ranking: Ranking) -> str:
     head = [markdown.escape(ranking.dataset), *(markdown.escape(measure) for measure in ranking.measures)]
     alignment = ["left", *["right"] * len(ranking.measures)]
     text: str = tabulate(rows, head, tablefmt="pipe", disable_numparse=True, colalign=alignment)
-    notes = [seeds_in_words(ranking.seeds, "Means over"), left_out(ranking.short), trained_in(ranking.precisions)]
+    at_bound = f"No temperature was found for {', '.join(ranking.without_optimum)}: its ranks say nothing."
+    notes = [
+        seeds_in_words(ranking.seeds, "Means over"),
+        left_out(ranking.short),
+        trained_in(ranking.precisions),
+        at_bound if ranking.without_optimum else "",
+    ]
     return f"{' '.join(filter(None, notes))}\n\n{text}"

@@ -152,6 +152,7 @@ class GridBuilder:
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
             ),
             temperatures=tuple(_temperatures(found)),
+            without_optimum=any(part.view.at_bound for parts in found.values() for part in parts),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
 

@@ -37,6 +37,7 @@ class Cell:
     sources: tuple[str, ...] = ()  # run ids behind the values
     labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
     temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
+    without_optimum: bool = False  # whether a temperature behind the values is none that the validation rows asked for
     why_missing: str | None = None
     best: bool = False
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
@@ -83,11 +84,6 @@ class Cell:
         if self.mean is None or self.paper is None:
             return None
         return self.printed - round(self.paper, self.decimals)
-
-    @property
-    def without_optimum(self) -> bool:
-        """Whether a temperature behind the values is none that the validation rows asked for."""
-        return any(found.at_bound for found in self.temperatures)
 
     @property
     def partial(self) -> bool:
