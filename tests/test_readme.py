@@ -121,7 +121,7 @@ PUBLISHED = {
         ["--table", "more_methods"],
         ["--table", "with_temperature"],
         ["--table", "noise_with_temperature"],
-        ["--search", "rates"],
+        ["--search", "rates", "start"],
     ],
 }
 
