@@ -25,7 +25,7 @@ def places(slots: list[NodeSlot]) -> list[tuple[str, int, float, float]]:
 
 
 def test_without_gpus_a_node_has_a_worker_a_core_as_far_as_its_memory_goes() -> None:
-    nodes = [node("2", CPU=4, memory=7 * GIB), node("1", CPU=2, memory=64 * GIB), node("3", memory=64 * GIB)]
+    nodes = [node("2", CPU=4, memory=12 * GIB), node("1", CPU=2, memory=64 * GIB), node("3", memory=64 * GIB)]
     assert places(node_slots(nodes, None, 99)) == [
         ("1", 1, 1.0, 0.0), ("2", 2, 2.0, 0.0), ("1", 1, 1.0, 0.0), ("2", 2, 2.0, 0.0),
     ]  # fmt: skip
