@@ -104,11 +104,11 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
 
 
-def changed_since(registry: Registry, shown: Inputs, where: Places) -> dict[str, bool | None]:
-    """The data sets of the user's own, as the registry names them, whose files do not hold what is shown: whether they
-    hold something else by now; None where they are not here, or cannot be read. A publisher's do not change.
+def changed_since(registry: Registry, shown: Inputs, where: Places) -> tuple[list[str], list[str]]:
+    """The data sets of the user's own, as the registry names them, whose files hold something else by now than what is
+    shown, and those whose files are not here or cannot be read. A publisher's do not change.
     """
-    changed: dict[str, bool | None] = {}
+    changed, unknown = [], []
     for name, fingerprint in shown.datasets.items():
         dataset = registry.datasets.get(name)
         if dataset is None or dataset.publisher is not None or not isinstance(dataset.source, FileSource):
@@ -116,9 +116,11 @@ def changed_since(registry: Registry, shown: Inputs, where: Places) -> dict[str,
         found = None
         with contextlib.suppress(UserError):
             found = find_inputs(registry, [name], [], where).inputs.datasets[name]
-        if found != fingerprint:
-            changed[name] = None if found is None else True
-    return changed
+        if found is None:
+            unknown.append(name)
+        elif found != fingerprint:
+            changed.append(name)
+    return changed, unknown
 
 
 def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:

@@ -101,7 +101,7 @@ def _command(arguments: argparse.Namespace) -> int:
         return DONE
     where = places(arguments.data_dir, arguments.encoder_dir)
     finished, inputs = Finished.of(results), _inputs(registry, looked_at if searches else ours, where)
-    registry = _noted(registry, profile_name, changed_since(registry, inputs, where))
+    registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
@@ -135,18 +135,16 @@ def _command(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _noted(registry: Registry, profile_name: str, changed: Mapping[str, bool | None]) -> Registry:
+def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: list[str]) -> Registry:
     """The registry whose profile says of which of the user's data sets these are not results any more, so that whatever
     is made of it says so; what is to be done about it is for the terminal.
     """
-    sentences = []
-    for name, known in changed.items():
-        if known is None:
-            print(f'data set "{name}" is not here, so whether it has changed since is not known', file=sys.stderr)
-        else:
-            sentences.append(f'Data set "{name}" has changed since these results were made.')
-            remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
-            print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
+    for name in unknown:
+        print(f'data set "{name}" is not here, so whether it has changed since is not known', file=sys.stderr)
+    for name in changed:
+        remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
+        print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
+    sentences = [f'Data set "{name}" has changed since these results were made.' for name in changed]
     profile = registry.profile(profile_name)
     noted = profile.model_copy(update={"note": " ".join(filter(None, [profile.note, *sentences])) or None})
     return replace(registry, profiles={**registry.profiles, profile_name: noted})
