@@ -62,13 +62,14 @@ class OwnFiles:
 
 
 class Written(NamedTuple):
-    """The entries for data of the user's own: their name, their file, the data set, and the methods and the encoder
-    that entries of before were about and these are not.
+    """The entries for data of the user's own: their name, their file, the data set, their encoder, and the methods and
+    the encoder that entries of before were about and these are not.
     """
 
     name: str
     path: Path
     corpus: Corpus
+    encoder: Encoder
     no_more: list[str]
 
 
@@ -140,7 +141,8 @@ def write_own_entries(
         else:
             _write(path, before)
         raise
-    return Written(name, path, corpus, [] if there is None else _no_more(there, entries, name))
+    no_more = [] if there is None else _no_more(there, entries, name)
+    return Written(name, path, corpus, registry.encoders[encoder], no_more)
 
 
 def _no_more(there: dict[str, Any], entries: dict[str, Any], name: str) -> list[str]:

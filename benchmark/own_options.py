@@ -87,7 +87,7 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
         )
     for remark in check_corpus(written.corpus).remarks():
         console.print(f"  {remark}")
-    if isinstance(read_registry(arguments.experiments).encoders[encoder].source, BuiltSource):
+    if isinstance(written.encoder.source, BuiltSource):
         console.print(
             f"  {encoder} has random weights and knows the words of one data set only: it is there to try things out"
         )

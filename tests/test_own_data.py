@@ -414,6 +414,17 @@ def call(tmp_path: Path, experiments: Path, cache: Path, *options: object) -> "C
     )
 
 
+def test_an_own_file_that_is_left_out_is_told_once(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
+    (experiments / "own").mkdir()
+    (experiments / "own" / "broken.yaml").write_text("tables:\n", encoding="utf-8")
+    path = write_csv(tmp_path / "desk.csv", rows(60))
+    columns = ("--text-column", "utterance", "--label-column", "intent", "--encoder", "tiny_base", "--dry-run")
+    made = call(tmp_path, experiments, cache_dir, "--data", path, *columns)
+    assert made.returncode == 0, made.stderr
+    assert (made.stdout + made.stderr).count("broken.yaml:1: tables has nothing after it") == 1
+    assert "tiny_base has random weights" in made.stdout
+
+
 def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     experiments: Path, tmp_path: Path, cache_dir: Path
 ) -> None:
