@@ -153,15 +153,14 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
     compared = [one.row for one in (baseline, advised, *by_error[:2])]
     unclear = better and by == "ece" and baseline.name not in blind
     few_rows = within_chance(builder, dataset, seeds, baseline.row) if unclear else ""
+    verdict = " ".join(filter(None, [_verdict(advised, lowest, baseline), few_rows]))
     about_advised = [
         _ties(advised if better else lowest, allowed),
         *_by_f1(candidates, baseline, advised),
         _by_other_measures(advised, allowed, others, uniform),
     ]
     sentences = [
-        f"No method can be recommended. {doubt}"
-        if doubt
-        else f"{_verdict(advised, lowest, baseline)} {few_rows}".rstrip(),
+        f"No method can be recommended. {doubt}" if doubt else verdict,
         "" if none_learnt else nothing,
         f"Beware of {aside[advised.name]}" if advised.name in aside.keys() - blind.keys() else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),

@@ -84,18 +84,16 @@ def make_slots(devices: list[Device], jobs_per_device: int | None, n_jobs: int) 
     return [Slot(device, threads) for device in places[: max(n_jobs, 1)]]
 
 
-def cpu_workers(cores: int, memory: int) -> int:
-    """How many workers a machine without GPUs has: one a core, as far as ``memory`` (bytes) goes, at least one."""
-    return _as_many(cores, memory, _BYTES_PER_WORKER)
+def cpu_workers(cores: int, memory: int, each: int = _BYTES_PER_WORKER) -> int:
+    """How many workers a machine without GPUs has: one a core, as far as ``memory`` goes at ``each`` (bytes), at least
+    one.
+    """
+    return max(1, min(cores, memory // each))
 
 
 def scoring_processes(jobs: int) -> int:
     """How many processes of this machine score so many runs."""
-    return min(_as_many(joblib.cpu_count(), host_memory(), _BYTES_PER_SCORING), jobs)
-
-
-def _as_many(cores: int, memory: int, each: int) -> int:
-    return max(1, min(cores, memory // each))
+    return min(cpu_workers(joblib.cpu_count(), host_memory(), _BYTES_PER_SCORING), jobs)
 
 
 def _default_jobs(device: Device, cores: int) -> int:

@@ -134,12 +134,13 @@ def _evaluate(
     if not (np.isfinite(result.validation_logits).all() and np.isfinite(result.test_logits).all()):
         raise Diverged("after the last step the logits were not finite")
     for passes in mc_dropout:
+        result.mc_dropout[passes] = halving(partial(_drawn, test, passes, seed), batch_size)
 
-        def drawn(size: int, passes: int = passes) -> NDArray[np.float32]:
-            torch.manual_seed(sub_seed(seed, "mc_dropout"))
-            return predict_with_dropout(test, passes, size)
 
-        result.mc_dropout[passes] = halving(drawn, batch_size)
+def _drawn(test: "Model", passes: int, seed: int, batch_size: int) -> NDArray[np.float32]:
+    """With the same dropout however often it is begun."""
+    torch.manual_seed(sub_seed(seed, "mc_dropout"))
+    return predict_with_dropout(test, passes, batch_size)
 
 
 class Model:
