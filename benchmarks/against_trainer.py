@@ -146,7 +146,11 @@ def _encoder(arguments: argparse.Namespace) -> tuple[Any, Path]:
 
 
 def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The run, the first rows of the data set, and the encoder's folder."""
+    """The run, rows of the data set drawn at random, as batches are in training (files may be sorted by label, and so
+    by length), and the encoder's folder.
+    """
+    import numpy as np
+
     from benchmark.data import load_corpus
     from benchmark.inputs import places
     from benchmark.models import load_tokenizer, tokenise
@@ -160,7 +164,8 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
     data_folders = places(arguments.data_dir, arguments.encoder_dir).all_data_folders()
     corpus = load_corpus(name, registry.datasets[name], data_folders)
     rows = run.optimisation.batch_size * arguments.steps
-    texts, labels = corpus.train.texts[:rows], corpus.train.labels[:rows]
+    drawn = np.random.default_rng(0).permutation(len(corpus.train))[:rows]
+    texts, labels = tuple(corpus.train.texts[row] for row in drawn), corpus.train.labels[drawn]
     tokenizer = load_tokenizer(encoder, folder)
     tokenised = tokenise(tokenizer, texts, run.encoder.max_length)
     return {
@@ -173,13 +178,14 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
         "labels": labels,
         "n_labels": corpus.n_labels,
         "tokens": int(tokenised.lengths.sum()),
+        "corpus": corpus,
     }
 
 
 def _ours(inputs: dict[str, Any], precision: str) -> float:
     import torch
 
-    from benchmark.models import load_encoder
+    from benchmark.models import keep_tokens, load_encoder, tokenise
     from benchmark.training.loop import LabelledTexts, TrainingData, train
     from benchmark.training.objective import Epoch
 
@@ -202,8 +208,14 @@ def _ours(inputs: dict[str, Any], precision: str) -> float:
         if done == 2:
             raise Enough
 
+    encoder = load_encoder(inputs["encoder"], inputs["folder"])
+    corpus, length = inputs["corpus"], run.encoder.max_length
+    texts = [
+        tokenise(inputs["tokenizer"], split.texts, length) for split in (corpus.train, corpus.validation, corpus.test)
+    ]
+    keep_tokens(encoder, [tokenised.tokens for tokenised in texts])  # as every run does
     with contextlib.suppress(Enough):
-        train(run, data, load_encoder(inputs["encoder"], inputs["folder"]).to(device), device, on_epoch)
+        train(run, data, encoder.to(device), device, on_epoch)
     return ends[1] - ends[0]
 
 
