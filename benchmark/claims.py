@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim and what became of it. ``ours``: the difference between the row and the other one that decides, as
-    printed; ``interval``: its 95 % interval; ``paper``: the paper's difference between the same two, where
-    ours is missing that which would decide there.
+    """A claim and what became of it. ``ours``: the difference between the row and the other one that decides,
+    of the unrounded means; ``interval``: its 95 % interval; ``paper``: the paper's difference between the same two,
+    where ours is missing that which would decide there.
     """
 
     name: str
@@ -136,7 +136,7 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     cell_name = f"{comparison.column} {comparison.metric.upper()}"
     text = f"{cell_name}: {labels.get(comparison.row, comparison.row)}"
     others = {key: grid.cell(key, comparison.column, comparison.metric) for key in comparison.against}
-    if row is None or row.mean is None:
+    if row is None or not _has_value(row):
         found = _missing(text, row)
     else:
         against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
@@ -154,7 +154,7 @@ def _label(row: GridRow, first: GridRow) -> str:
 
 def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:
     both = f"{text} against {label}"
-    if other is None or other.mean is None:
+    if other is None or not _has_value(other):
         return _missing(both, other)
     found = difference(row, other)
     if found is None:
@@ -172,8 +172,15 @@ def _why_not_compared(row: Cell, other: Cell) -> str:
     return "not resampled" if row.trainings == other.trainings else "one of the two is an ensemble"
 
 
+def _has_value(cell: Cell) -> bool:
+    """Whether there is a result to judge by: where no temperature was found, the numbers are those of none."""
+    return cell.mean is not None and not cell.without_optimum
+
+
 def _missing(text: str, cell: Cell | None) -> _Compared:
     why = "not in this table" if cell is None else cell.why_missing or "no result"
+    if cell is not None and cell.without_optimum:
+        why = "no temperature was found"
     return _Compared("missing", 0.0, text=f"{text} ({why})")
 
 

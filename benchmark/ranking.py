@@ -37,7 +37,7 @@ class Ranking:
     seeds: tuple[int, ...]
     short: tuple[str, ...]  # methods left out, having fewer values or other seeds
     precisions: tuple[str, ...]  # of the trainings
-    without_optimum: tuple[str, ...] = ()  # methods whose temperature was not found
+    without_optimum: tuple[str, ...] = ()  # methods left out because their temperature was not found
 
 
 def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]:
@@ -62,7 +62,9 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
     column = TableColumn(label=label, dataset=dataset, metrics=names)
     table = Table(number="ranking", caption="Ranks.", rows=(rows,), columns=(column,))
     shared = over_shared_seeds(builder, "ranking", table)
-    known = [*shared.rows, *shared.ensembles]
+    every = [*shared.rows, *shared.ensembles]
+    unfound = {row.key: row.label for row in every if any(cell.without_optimum for cell in row.cells)}
+    known = [row for row in every if row.key not in unfound]
     if len(known) < 2:
         return None
     signs = [1 if metrics[name].better == "lower" else -1 for name in names]
@@ -79,7 +81,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
         seeds=shared.grid.seeds,
         short=shared.short,
         precisions=shared.grid.precisions,
-        without_optimum=tuple(row.label for row in known if any(cell.without_optimum for cell in row.cells)),
+        without_optimum=tuple(unfound.values()),
     )
 
 

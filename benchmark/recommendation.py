@@ -87,7 +87,7 @@ def rule_in_words(registry: Registry, by: str = "ece") -> str:
         f"The rule: of the methods that lower {label} and do not lose F1, both against the first one and beyond noise, "
         f"the one with the lowest {label}; where there is none, the first one. "
         f"{on_few_rows if by in _BINNED else ''}Noise: a paired bootstrap over test rows and, from two seeds on, "
-        "the spread over seeds; 95 %, not corrected for the number of methods."
+        "the spread over seeds; 95 %, not corrected for the number of methods. Differences are of the unrounded means."
     )
 
 

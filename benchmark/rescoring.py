@@ -75,4 +75,4 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
             "folder logits/ beside it, and the run is trained again"
         ]
     _, failures = score_and_save(folder, result, missing, logits)
-    return len(failures) < len(missing), failures
+    return len(failures) < len(missing), [f"{folder.path(result.run)}: {failure}" for failure in failures]

@@ -118,7 +118,7 @@ def _command(arguments: argparse.Namespace) -> int:
     with listening(trackers, folder, asked.plan, console.print) as heard:
         placed = Placed(backend, slots, asked.where, asked.own_functions)
         outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
-    all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored
+    all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored and not outcome.unscored
     code = _print_end(console, asked, outcome, all_scored)
     if (
         not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
@@ -281,6 +281,8 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
 def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bool) -> int:
     for label, ended in outcome.failed:
         console.print(f"failed: {label}: {ended.reason.rstrip('.')}; log: {ended.log}")
+    for label, ended in outcome.unscored:
+        console.print(f"failed: a view of {label}: {ended.reason.rstrip('.')} (the training is kept); log: {ended.log}")
     if outcome.cut_short:
         console.print(outcome.cut_short)
     trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)

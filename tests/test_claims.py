@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,17 @@ def test_a_row_that_is_missing_decides_only_what_the_others_leave_open(
     found = judge("x", claim(holds, ["b", "c"]), grid({"a": cell(90.0), "b": b, "c": cell(None)}), TOLERANCE)
     assert (found.verdict, found.why) == (verdict, why)
     assert found.tested == (not why.startswith("missing"))
+
+
+def test_a_row_whose_temperature_was_not_found_decides_nothing() -> None:
+    unfound = replace(cell(20.0, better="lower"), without_optimum=True)
+    rows = {"a": cell(30.0, better="lower"), "b": unfound, "c": cell(37.0, better="lower")}
+    found = judge("x", claim("best", ["b", "c"], metric="ece"), grid(rows, "ece"), TOLERANCE)
+    assert (found.verdict, found.tested) == ("cannot be told", False)
+    assert found.why == "missing: TNEWS ECE: A against B (no temperature was found)"
+    rows = {"a": unfound, "b": cell(30.0, better="lower")}
+    found = judge("x", claim("best", ["b"], metric="ece"), grid(rows, "ece"), TOLERANCE)
+    assert found.why == "missing: TNEWS ECE: A (no temperature was found)"
 
 
 def test_the_papers_difference_is_that_to_the_same_row() -> None:

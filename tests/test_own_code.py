@@ -10,6 +10,7 @@ import torch
 
 from benchmark import own_code
 from benchmark.calibrators import fit
+from benchmark.declarations import TableColumn, TableRow
 from benchmark.errors import UserError
 from benchmark.models.heads import build_head
 from benchmark.plan import Finished, make_plan
@@ -129,6 +130,33 @@ def test_another_source_or_setting_is_another_run(own: Path) -> None:
     second = run_of(own.parent)
     (own / "parts.yaml").write_text(ENTRIES.replace("scale: 2.0", "scale: 3.0"), encoding="utf-8")
     assert len({first, second, run_of(own.parent)}) == 3
+
+
+def test_settings_that_python_calls_equal_are_two_runs_where_their_types_differ(own: Path) -> None:
+    entries = """
+losses: {gap_%(name)s: {term: own, function: "parts:gap", weight: 0.1, settings: {scale: %(value)s}}}
+calibrators: {cool_%(name)s: {kind: own, function: "parts:cooler", settings: {factor: %(value)s}}}
+methods:
+  m_%(name)s: {label: M, head: linear, loss: [cross_entropy, gap_%(name)s], source: ours}
+  c_%(name)s: {label: C, head: linear, loss: [cross_entropy], posthoc: cool_%(name)s, source: ours}
+"""
+    for name, value in (("whole", "1"), ("real", "1.0"), ("flag", "true")):
+        (own / f"{name}.yaml").write_text(entries % {"name": name, "value": value}, encoding="utf-8")
+    registry = load_registry(own.parent)
+    methods = ["m_whole", "m_real", "m_flag", "c_whole", "c_real", "c_flag"]
+    tables = select_tables(registry, "tiny", ["main"])
+    rows = (tuple(TableRow(method=method) for method in methods),)
+    column = TableColumn(label="TNEWS", dataset="tnews", metrics=("f1",))
+    table = tables["main"].model_copy(update={"rows": rows, "columns": (column,)})
+    plan = make_plan(registry, "tiny", {"main": table}, [0], tiny_inputs(), Finished.of([]))
+    assert [planned.methods for planned in plan] == [
+        ("m_whole",),
+        ("m_real",),
+        ("m_flag",),
+        ("c_whole", "c_real", "c_flag"),
+    ]
+    calibrated = [view.calibrator for view in plan[-1].asked if view.calibrator is not None]
+    assert {type(calibrator.settings["factor"]) for calibrator in calibrated} == {int, float, bool}
 
 
 def test_entries_without_functions_keep_their_runs(own: Path, tiny_experiments: Path) -> None:
@@ -388,12 +416,13 @@ def test_a_calibrator_that_fails_costs_nothing_but_its_own_row(own: Path, tmp_pa
     (own / "parts.yaml").write_text(ENTRIES.replace("parts:cooler", "parts:wrong"), encoding="utf-8")
     options = ["--experiments", own.parent, "--profile", "tiny", "--results-dir", tmp_path / "results"]
     environment = {"BENCHMARK_CACHE_DIR": str(cache_dir)}
-    for _ in range(2):  # after a training, and from stored logits
+    for trained in ("1 trained, 0 failed, 0 done before", "0 trained, 0 failed, 1 done before"):  # from stored logits
         run = run_module("run", *options, "--table", "mine", "--methods", "mine", "mine_cooler", env=environment)
         assert run.returncode == 1
         assert re.search(r"parts:wrong failed \(.*/parts\.py:\d+\): ValueError: cannot be", run.stdout)
         assert "Traceback" not in run.stderr
-    assert "0 trained, 0 failed, 1 done before, of which not all could be scored as asked (why: above). " in run.stdout
+        assert f"{trained}, of which not all could be scored as asked (why: above). " in run.stdout
+    assert re.search(r"^failed: .*cross_entropy\+gap\S*\.json: parts:wrong failed", run.stdout, flags=re.MULTILINE)
     (own / "parts.yaml").write_text(ENTRIES, encoding="utf-8")
     mended = run_module("run", *options, "--table", "mine", "--methods", "mine", "mine_cooler", env=environment)
     assert mended.returncode == 0

@@ -76,6 +76,19 @@ def test_only_methods_on_the_base_encoder_are_ranked(registry: Registry) -> None
     assert found.methods == ("HS-RAU", "LS")
 
 
+def test_a_method_whose_temperature_was_not_found_has_no_rank(registry: Registry) -> None:
+    results = [scored(registry, name, ece=ece) for name, ece in (("ls", 0.3), ("bert", 0.2), ("avuc", 0.1))]
+    views = [
+        view if view.temperature is None else view.model_copy(update={"temperature": 100.0, "at_bound": True})
+        for view in results[1].views
+    ]
+    (found,) = ranking(registry, [results[0], results[1].model_copy(update={"views": views}), results[2]])
+    assert found.methods == ("AVUC", "BERT", "LS")
+    assert dict(zip(found.methods, found.ranks, strict=True))["LS"][1] == 3
+    assert found.without_optimum == ("TS",)
+    assert "Left out, because no temperature was found: TS." in ranking_to_markdown(found)
+
+
 def test_a_method_that_lacks_a_measure_is_left_out_and_the_others_are_ranked(registry: Registry) -> None:
     results = [scored(registry, "ls", ece=0.3), scored(registry, "hs_rau", ece=0.1), scored(registry, "avuc", ece=0.2)]
     for view in results[2].views:

@@ -13,7 +13,7 @@ from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
 from benchmark.recommendation import recommend, rule_in_words
 from benchmark.render import claims_summary
-from benchmark.render.text import signed
+from benchmark.render.text import MARKS, signed
 from benchmark.specs import readable_name
 from benchmark.tables import ONE_SEED, Grid, GridBuilder
 
@@ -46,6 +46,7 @@ def to_page(
         claims_summary=claims_summary(judgements),
         verdicts=counted(judgements),
         of_tested=OF_TESTED,
+        marks=MARKS,
         judgements=judgements,
         tested=[judgement for judgement in judgements if judgement.tested],
         untested=[judgement for judgement in judgements if not judgement.tested],

@@ -58,8 +58,8 @@ def _lead(judgements: Sequence[Judgement], note: str) -> str:
     return (
         f"{claims_summary(judgements)} {note} Ours and Paper: the difference, in points, between the row that the "
         "claim is about and the other one that decides (the one that says most against the claim or, where one row "
-        "ahead is enough, most for it), with the 95 % interval of a paired bootstrap over test rows and, from two "
-        "seeds on, the spread over seeds; not corrected for the number of claims."
+        "ahead is enough, most for it), of the unrounded means, with the 95 % interval of a paired bootstrap over test "
+        "rows and, from two seeds on, the spread over seeds; not corrected for the number of claims."
     )
 
 

@@ -20,7 +20,7 @@ def ranking_to_markdown(ranking: Ranking) -> str:
     head = [markdown.escape(ranking.dataset), *(markdown.escape(measure) for measure in ranking.measures)]
     alignment = ["left", *["right"] * len(ranking.measures)]
     text: str = tabulate(rows, head, tablefmt="pipe", disable_numparse=True, colalign=alignment)
-    at_bound = f"No temperature was found for {', '.join(ranking.without_optimum)}: its ranks say nothing."
+    at_bound = f"Left out, because no temperature was found: {', '.join(ranking.without_optimum)}."
     notes = [
         seeds_in_words(ranking.seeds, "Means over"),
         left_out(ranking.short),

@@ -11,6 +11,11 @@ MINUS = "−"
 WITHIN_NOISE = "°"
 NOT_TESTED = "‡"
 WITHOUT_OPTIMUM = "§"
+MARKS = {
+    WITHIN_NOISE: "lead within noise",
+    NOT_TESTED: "lead not tested",
+    WITHOUT_OPTIMUM: "no temperature found, never best",
+}
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,9 @@ class Outcome:
     succeeded: int = 0
     already_done: int = 0
     failed: list[tuple[str, JobEnded]] = field(default_factory=list)  # label of the run, how it ended
+    unscored: list[tuple[str, JobEnded]] = field(
+        default_factory=list
+    )  # succeeded, but for a view that could not be scored
     cut_short: str = ""  # why jobs were left that nobody could do
 
 
@@ -143,7 +146,7 @@ class Display:
             self.estimator.add(self.works[run_id], trained, beside)
             self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
             if event.reason:
-                self.outcome.failed.append((self.labels[run_id], event))
+                self.outcome.unscored.append((self.labels[run_id], event))
                 self._say(f"FAILED  a view of {self.labels[run_id]} (the training is kept): {event.reason}")
         elif event.outcome == "already_done":
             self.outcome.already_done += 1

@@ -61,5 +61,12 @@ class OwnFunction(Declared):
     settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str] = {}
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Settings of another type are others, though Python has 1 == 1.0 == True: the identity tells them apart."""
+        return isinstance(other, OwnFunction) and super().__eq__(other) and self._types() == other._types()
+
     def __hash__(self) -> int:
         return hash((self.function, tuple(sorted(self.settings)), self.sha256))
+
+    def _types(self) -> dict[str, type]:
+        return {name: type(value) for name, value in self.settings.items()}

@@ -28,6 +28,7 @@ from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, FittedTemperature, Grid, GridColumn, GridRow
 
 _TESTED = {"f1", "ece", *RESAMPLED}
+_OF_PREDICTIONS = {"accuracy", "precision", "recall", "f1"}  # which no temperature moves
 _NO_ENSEMBLE = "an ensemble takes several seeds for one value"
 
 
@@ -152,7 +153,8 @@ class GridBuilder:
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
             ),
             temperatures=tuple(_temperatures(found)),
-            without_optimum=any(part.view.at_bound for parts in found.values() for part in parts),
+            without_optimum=metric.score not in _OF_PREDICTIONS
+            and any(part.view.at_bound for parts in found.values() for part in parts),
             why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
         )
 

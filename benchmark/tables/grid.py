@@ -37,7 +37,8 @@ class Cell:
     sources: tuple[str, ...] = ()  # run ids behind the values
     labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
     temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
-    without_optimum: bool = False  # whether a temperature behind the values is none that the validation rows asked for
+    # whether a temperature behind the values is none that the validation rows asked for; never of F1, which none moves
+    without_optimum: bool = False
     why_missing: str | None = None
     best: bool = False
     lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
