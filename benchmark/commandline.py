@@ -83,11 +83,20 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         "--profile", help="which data sets, encoders and settings (default: paper where a GPU is visible, else demo)"
     )
     parser.add_argument(
-        "--experiments", type=Path, default=EXPERIMENTS, metavar="DIR", help="the registry (default: experiments/)"
+        "--experiments", type=_folder, default=EXPERIMENTS, metavar="DIR", help="the registry (default: experiments/)"
     )
     parser.add_argument(
-        "--results-dir", type=Path, default=RESULTS, metavar="DIR", help="where results are (default: results/)"
+        "--results-dir", type=_folder, default=RESULTS, metavar="DIR", help="where results are (default: results/)"
     )
+
+
+def _folder(text: str) -> Path:
+    """A folder's path; what is not Unicode cannot be handed on to workers, nor stand in a result."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!a} is not Unicode; rename that folder") from None
+    return Path(text)
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +136,7 @@ def asked_searches(arguments: argparse.Namespace) -> list[str]:
 def add_output_option(parser: argparse._ActionsContainer) -> None:
     """Where tables and all that goes with them are written."""
     parser.add_argument(
-        "--tables-dir", type=Path, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
+        "--tables-dir", type=_folder, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
     )
 
 

@@ -114,8 +114,8 @@ def encoder_fingerprint(found: FoundEncoder, encoder: Encoder, hashes: "FileHash
 
 
 class FileHashes:
-    """SHA-256 of large files, remembered by path, size and time of change, so that weights are read once and not at
-    every plan.
+    """SHA-256 of large files, remembered by path and what the file system says of the file, so that weights are read
+    once and not at every plan. Size and time of modification are not enough: copies may keep both.
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,17 +125,18 @@ class FileHashes:
             known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             known = {}
-        self.known: dict[str, list[int | str]] = known if isinstance(known, dict) else {}
+        self.known: dict[str, dict[str, object]] = known if isinstance(known, dict) else {}
 
     def sha256(self, path: Path) -> str:
         real = path.resolve()
         status = real.stat()
+        state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         entry = self.known.get(str(real))
-        if isinstance(entry, list) and len(entry) == 3 and entry[:2] == [status.st_size, status.st_mtime_ns]:
-            return str(entry[2])
+        if isinstance(entry, dict) and entry.get("state") == state and isinstance(entry.get("sha256"), str):
+            return str(entry["sha256"])
         with real.open("rb") as file:
             value = hashlib.file_digest(file, "sha256").hexdigest()
-        self.known[str(real)] = [status.st_size, status.st_mtime_ns, value]
+        self.known[str(real)] = {"state": state, "sha256": value}
         self.changed = True
         return value
 
@@ -174,7 +175,8 @@ def hub_cache() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - may begin with a variable
     older = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
-    return Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE", older))).expanduser()
+    # Path's own expansion raises where there is no such user
+    return Path(os.path.expanduser(os.path.expandvars(os.environ.get("HF_HUB_CACHE", older))))  # noqa: PTH111
 
 
 def _has_safetensors(folder: Path) -> bool:

@@ -127,7 +127,11 @@ def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[
     value, name = (option, option_name) if option else (os.environ.get(variable), variable)
     if not value:
         return ()
-    folder = Path(value).expanduser()
+    folder = Path(os.path.expanduser(value))  # noqa: PTH111 - Path's own raises where there is no such user
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{name}: {value!a} is not Unicode; rename that folder.") from None
     if not folder.is_dir():
         raise UserError(f"{name}: {value} is not a folder.")
     return (folder.resolve(),)

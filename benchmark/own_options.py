@@ -85,7 +85,9 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
             f"  not compared any more: {', '.join(written.no_more)} (results are kept; to compare them, too, name them "
             "again, or give this comparison another --name)"
         )
-    for remark in check_corpus(written.corpus).remarks():
+    report = check_corpus(written.corpus)
+    console.print(f"  {report.sizes()}")
+    for remark in report.remarks():
         console.print(f"  {remark}")
     if isinstance(written.encoder.source, BuiltSource):
         console.print(

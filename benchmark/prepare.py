@@ -119,9 +119,8 @@ def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Place
     origin = "generated" if folder is None else f"in {folder}"
     corpus = load_corpus(name, dataset, where.all_data_folders())
     report = check_corpus(corpus)
-    rows = " / ".join(f"{count:,}" for count in report.rows.values())
     console.print(f"data set {name}: {origin}")
-    console.print(f"  rows: {rows} (training / validation / test), {report.labels} labels")
+    console.print(f"  {report.sizes()}")
     console.print(f"  training rows a label: {report.rarest_label_rows:,} to {report.commonest_label_rows:,}")
     for remark in report.remarks():
         console.print(f"  {remark}")

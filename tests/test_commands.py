@@ -306,6 +306,9 @@ WRONG = [
     (["run", "--seeds", "a"], '--seeds: "a" is no seed'),
     (["run", "--seeds", "3-1"], '--seeds: "3-1" is no seed'),
     (["run", "--data-dir", "not/there"], "--data-dir: not/there is not a folder."),
+    (["run", "--data-dir", "~nobody/there"], "--data-dir: ~nobody/there is not a folder."),
+    (["run", "--data-dir", "a\udcff"], r"--data-dir: 'a\udcff' is not Unicode; rename that folder."),
+    (["run", "--results-dir", "a\udcff"], r"argument --results-dir: 'a\udcff' is not Unicode; rename that folder"),
     (
         ["run", "--list", "--redo", "--seeds", "0"],
         "--list says all that there is in a profile; leave out --seeds, --redo.",

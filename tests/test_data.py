@@ -78,6 +78,32 @@ def test_several_label_columns_and_another_delimiter(tmp_path: Path) -> None:
     assert "wake; <me> up" in (*corpus.train.texts, *corpus.validation.texts)
 
 
+def test_two_pairs_of_labels_that_are_joined_alike_are_told_apart(tmp_path: Path) -> None:
+    header = "scenario,intent,text\n"
+    write(tmp_path, "train.csv", header + "play_music,likeness,one\nplay,song,two\nplay,song,three\n")
+    write(tmp_path, "test.csv", header + "play,music_likeness,four\n")
+    sentence = (
+        r"test\.csv:2: the labels play \+ music_likeness and play_music \+ likeness \(.*train\.csv:2\) are both "
+        r'"play_music_likeness" where they are joined; rename one\.'
+    )
+    with pytest.raises(UserError, match=sentence):
+        load_corpus("mine", dataset(train=["train.csv"], intent=["scenario", "intent"]), [tmp_path])
+
+
+@pytest.mark.parametrize("swallowed", [1, 5])
+def test_a_quote_that_takes_in_other_rows_is_told_where_tabs_separate(tmp_path: Path, swallowed: int) -> None:
+    lines = [f"text {row}\tlabel" for row in range(12)]
+    lines[3] = '"' + lines[3]
+    lines[3 + swallowed] = 'text "\tlabel'
+    write(tmp_path, "a.tsv", "text\tintent\n" + "\n".join(lines) + "\n")
+    sentence = rf"a\.tsv:5: the quote that a value begins with here is closed {swallowed} lines further down"
+    with pytest.raises(UserError, match=sentence):
+        list(read_rows(tmp_path / "mine" / "a.tsv", "csv", "text", ("intent",), "\t"))
+    write(tmp_path, "b.tsv", 'text\tintent\n"two\nlines, a ""quote""\nand\ta tab"\tlabel\n')
+    (row,) = read_rows(tmp_path / "mine" / "b.tsv", "csv", "text", ("intent",), "\t")
+    assert row.text == 'two\nlines, a "quote"\nand\ta tab'
+
+
 def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     import pandas as pd
 
@@ -455,10 +481,19 @@ def test_checks_count_what_they_say(tmp_path: Path) -> None:
     assert (report.rarest_label_rows, report.commonest_label_rows) == (3, 3)
 
 
+def test_labels_that_look_the_same_are_remarked_on(tmp_path: Path) -> None:
+    labels = ["caf\u00e9", "cafe\u0301", "a b", "a\u200bb", "other"]
+    write(tmp_path, "train.csv", "text,intent\n" + "".join(f"text {n},{label}\n" for n, label in enumerate(labels * 3)))
+    write(tmp_path, "test.csv", "text,intent\nnew,other\n")
+    report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
+    assert sorted(report.labels_nearly_alike) == sorted(labels[:4])
+    assert report.sizes() == "rows: 14 / 1 / 1 (training / validation / test), 5 labels"
+
+
 def test_remarks_name_the_first_of_what_they_count(tmp_path: Path) -> None:
     labels = ["Card", "card", "c ard", "CARD", "other"]
     write(tmp_path, "train.csv", "text,intent\n" + "".join(f"text {n},{label}\n" for n, label in enumerate(labels * 3)))
     write(tmp_path, "test.csv", "text,intent\nnew,card\n")
     report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
-    alike = "labels that differ from another only by blanks or capitals: 4"
+    alike = "labels that differ from another only by blanks, capitals or how letters are encoded: 4"
     assert any(remark.startswith(f'{alike} ("CARD", "Card", "c ard", ...)') for remark in report.remarks())

@@ -1,5 +1,6 @@
 """Functions of the user's own: found without being run, part of a run's identity, at work in a training."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from benchmark.registry import Inputs, Subject, load_registry, resolve_run, sele
 from benchmark.specs import OwnCalibrator, OwnHead, OwnTerm, identity, readable_name
 from benchmark.tables import GridBuilder
 from benchmark.training.objective import Objective
+from benchmark.training.terms import live_term
 from tests.conftest import run_module
 from tests.results import made_result, tiny_inputs
 
@@ -294,6 +296,49 @@ def test_source_that_changed_since_planning_is_not_run(own: Path) -> None:
     (own / "parts.py").write_text(SOURCE + "\n# a word\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"parts\.py has changed since this was planned"):
         own_code.load(term.function, term.sha256)
+
+
+def test_what_runs_is_the_source_that_was_hashed_not_byte_code_of_another(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    own_code.look_in(own)
+    path = own / "same.py"
+    for number in "12":  # of one size and one second
+        path.write_text(f"def number():\n    return {number}\n", encoding="utf-8")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        assert own_code.load("same:number", own_code.source_hash("same:number", own, 0, []))() == int(number)
+
+
+def test_a_function_that_writes_into_what_it_is_given_changes_it_for_itself_alone(own: Path) -> None:
+    source = """
+def fit(logits, labels):
+    logits[:], labels[:] = 0.0, 1
+
+    def probabilities(scores):
+        scores[:] = 0.5
+        return scores
+
+    return probabilities
+
+
+def loss(logits, labels):
+    labels.zero_()
+    return logits.mul_(2.0).sum()
+"""
+    (own / "writes.py").write_text(source, encoding="utf-8")
+    own_code.look_in(own)
+    logits, labels = np.array([[2.0, -1.0], [0.0, 1.0]]), np.array([0, 1])
+    kept = logits.copy(), labels.copy()
+    probabilities = fit(OwnCalibrator(kind="own", function="writes:fit", settings={}), logits, labels).probabilities
+    assert probabilities(logits).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert (logits == kept[0]).all()
+    assert (labels == kept[1]).all()
+    term = OwnTerm(term="own", function="writes:loss", weight=1.0, settings={})
+    batch, of_batch = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.tensor([1])
+    live_term(term, 2, 1, 1, torch.device("cpu"), 0).value(batch, of_batch).backward()
+    assert batch.grad.tolist() == [[2.0, 2.0]]
+    assert (batch.tolist(), of_batch.tolist()) == ([[1.0, 2.0]], [1])
 
 
 def test_that_a_function_has_changed_since_its_result_is_said(own: Path) -> None:

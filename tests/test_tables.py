@@ -450,6 +450,9 @@ def test_results_of_different_data_never_stand_in_one_table(registry: Registry) 
     made = grid(registry, [one, other], "main", inputs=pinned)
     assert row(made, "bert").cells[0].mean is not None
     assert row(made, "ls").cells[0].mean is None
+    failed = other.model_copy(update={"status": "failed"})  # which has no number to show
+    assert agreed_inputs([one, failed], Inputs(), {}).datasets["tiny_tnews"] == "a" * 64
+    assert agreed_inputs([failed], Inputs(), {}).datasets["tiny_tnews"] == "f" * 64
     both = agreed_inputs([one, other], tiny_inputs({"tnews": "f" * 64}), {"tiny_tnews": "a" * 64})
     assert both.datasets["tiny_tnews"] == "f" * 64  # what is here goes before what is declared
 

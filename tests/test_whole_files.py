@@ -1,5 +1,6 @@
 """Files written whole: what a failure or Ctrl-C leaves, whose permissions it has, what callers say of it."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,24 @@ def save_hashes(folder: Path) -> None:
     hashes = FileHashes(folder / "hashes.json")
     hashes.sha256(folder.parent / "weights")
     hashes.save()
+
+
+def test_a_file_of_the_same_size_and_time_is_hashed_anew(tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    weights.write_bytes(b"one")
+    hashes = FileHashes(tmp_path / "hashes.json")
+    first, status = hashes.sha256(weights), weights.stat()
+    hashes.save()
+    weights.write_bytes(b"two")
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    again = FileHashes(tmp_path / "hashes.json").sha256(weights)
+    assert again == hashlib.sha256(b"two").hexdigest() != first
+    weights.write_bytes(b"one")
+    copy = tmp_path / "copy"
+    copy.write_bytes(b"two")
+    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+    copy.replace(weights)
+    assert FileHashes(tmp_path / "hashes.json").sha256(weights) == hashlib.sha256(b"two").hexdigest()
 
 
 @pytest.mark.parametrize(("save", "name"), [(save_text, "main.md"), (save_drawing, "noise.pdf"), (save_hashes, None)])

@@ -77,15 +77,18 @@ def fit(spec: PostHoc, logits: ArrayLike, labels: ArrayLike) -> Fitted:
 
 
 def _own(spec: OwnCalibrator, logits: Array, labels: Array) -> Callable[[Array], Array]:
-    """The user's function fitted; what it gives must be probabilities."""
-    fitted = _in_memory(spec, lambda: own_code.call(spec.function, spec.sha256, logits, labels, **spec.settings))
+    """The user's function fitted; what it gives must be probabilities. It may write into what it is given, which other
+    calibrators are fitted on, too: into copies.
+    """
+    given = logits.copy(), labels.copy()
+    fitted = _in_memory(spec, lambda: own_code.call(spec.function, spec.sha256, *given, **spec.settings))
     if not callable(fitted):
         what = type(fitted).__name__
         raise UserError(f"{spec.function} must give a function from logits to probabilities, not one of type {what}.")
 
     def probabilities(scores: Array) -> Array:
         found: Array = _in_memory(
-            spec, lambda: own_code.tried(spec.function, lambda: np.asarray(fitted(scores), dtype=np.float64))
+            spec, lambda: own_code.tried(spec.function, lambda: np.asarray(fitted(scores.copy()), dtype=np.float64))
         )
         if found.shape != scores.shape:
             raise UserError(f"{spec.function} must give probabilities of shape {scores.shape}, not {found.shape}.")

@@ -1,6 +1,7 @@
 """What a person should know of a data set before trusting numbers made from it; data are never changed."""
 
 import json
+import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -28,13 +29,18 @@ class CorpusReport:
     labels_without_test_rows: tuple[str, ...]
     rarest_label_rows: int
     commonest_label_rows: int
-    labels_nearly_alike: tuple[str, ...]  # each differs from another one only by blanks or capitals
+    labels_nearly_alike: tuple[str, ...]  # each differs from another one only by blanks, capitals, invisible characters
     empty_texts: int
     repeated_in_split: dict[str, int]  # rows whose text stands earlier in the same split
     validation_texts_in_training: int  # validation rows whose text is a training text, too
     test_texts_in_training: int  # test rows whose text is a training or validation text, too
     conflicting_texts: tuple[str, ...]  # those that bear more than one label, over all splits
     fingerprint: str
+
+    def sizes(self) -> str:
+        """How many rows of how many labels there are, in words."""
+        rows = " / ".join(f"{count:,}" for count in self.rows.values())
+        return f"rows: {rows} (training / validation / test), {self.labels} labels"
 
     def remarks(self, with_texts: bool = True) -> list[str]:
         """What there is to know before numbers made from it are trusted, a line each; nothing where all is in order.
@@ -56,7 +62,9 @@ class CorpusReport:
                 self.labels_without_validation_rows
             ),
             "labels without a test row (they score 0 in every macro average)": _counted(self.labels_without_test_rows),
-            "labels that differ from another only by blanks or capitals": _counted(self.labels_nearly_alike),
+            "labels that differ from another only by blanks, capitals or how letters are encoded": _counted(
+                self.labels_nearly_alike
+            ),
         }
         found = [f"{name}: {value}" for name, value in what.items() if value]
         if self.rows["test"] < _FEW_TEST_ROWS:
@@ -103,7 +111,8 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
 def _nearly_alike(names: tuple[str, ...]) -> tuple[str, ...]:
     alike: dict[str, list[str]] = defaultdict(list)
     for name in names:
-        alike["".join(name.split()).casefold()].append(name)
+        letters = unicodedata.normalize("NFKC", name).casefold()
+        alike["".join(one for one in letters if not one.isspace() and unicodedata.category(one) != "Cf")].append(name)
     return tuple(name for group in alike.values() if len(group) > 1 for name in group)
 
 

@@ -18,40 +18,55 @@ class Row(NamedTuple):
     place: str
 
 
+# A label, the values of the columns that it was joined of, and where it was read first.
+Joined = dict[str, tuple[tuple[str, ...], str]]
+
+
 def read_files(source: FileSource, folder: Path) -> dict[str, list[Row]]:
     """The rows of each split that the source names files for; several files of a split follow each other by name."""
     patterns = {"train": source.train, "validation": source.validation, "test": source.test}
-    return {split: _split(source, folder, names) for split, names in patterns.items() if names}
+    joined: Joined = {}
+    return {split: _split(source, folder, names, joined) for split, names in patterns.items() if names}
 
 
-def _split(source: FileSource, folder: Path, patterns: tuple[str, ...]) -> list[Row]:
+def _split(source: FileSource, folder: Path, patterns: tuple[str, ...], joined: Joined) -> list[Row]:
     rows: list[Row] = []
     for pattern in patterns:
         paths = sorted(path for path in folder.glob(pattern) if path.is_file())
         if not paths:
             raise UserError(f'{folder}: no file "{pattern}", which the entry of the data set names.')
         for path in paths:
-            rows.extend(read_rows(path, source.format, source.text, source.intent, source.delimiter))
+            rows.extend(read_rows(path, source.format, source.text, source.intent, source.delimiter, joined))
     if not rows:
         raise UserError(f"{folder}: {', '.join(patterns)}: no row in these files.")
     return rows
 
 
-def read_rows(path: Path, kind: str, text: str, intent: tuple[str, ...], delimiter: str) -> Iterator[Row]:
+def read_rows(
+    path: Path, kind: str, text: str, intent: tuple[str, ...], delimiter: str, joined: Joined | None = None
+) -> Iterator[Row]:
     """The rows of one file.
 
     ``kind`` is "csv", "json_lines" or "parquet"; ``text`` and ``intent`` name columns (of several intent columns the
-    values are joined by "_"). Files are UTF-8, with or without a byte-order mark, whatever the locale. Raises
-    UserError with file and line for a file that is not so, a missing column, a row of the wrong length, or a row
-    without a label.
+    values are joined by "_"; ``joined`` says of what the labels of other files were). Files are UTF-8, with or without
+    a byte-order mark, whatever the locale. Raises UserError with file and line for a file that is not so, a missing
+    column, a row of the wrong length or that swallows others, a row without a label, two labels that are joined alike.
     """
+    joined = {} if joined is None else joined
     read = {"csv": _read_csv, "json_lines": _read_json_lines, "parquet": _read_parquet}[kind]
     try:
         for line, record in read(path, (text, *intent), delimiter):
             place = f"{path}:{line}"
-            label = "_".join(_as_text(record[column], column, place) for column in intent)
-            if not "".join(_as_text(record[column], column, place) for column in intent).strip():
+            parts = tuple(_as_text(record[column], column, place) for column in intent)
+            if not "".join(parts).strip():
                 raise UserError(f"{place}: this row has no label; give it one or take the row out.")
+            label = "_".join(parts)
+            before, there = joined.setdefault(label, (parts, place))
+            if before != parts:
+                raise UserError(
+                    f'{place}: the labels {" + ".join(parts)} and {" + ".join(before)} ({there}) are both "{label}" '
+                    "where they are joined; rename one."
+                )
             yield Row(_as_text(record[text], text, place), label, place)
     except UnicodeDecodeError:
         raise UserError(f"{path}:{_line_that_is_not_utf8(path)}: this is not UTF-8; save the file as UTF-8.") from None
@@ -110,9 +125,26 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                     raise UserError(
                         f"{path}:{line}: {len(values)} values where the header names {len(header)} columns."
                     )
+                if last > line:
+                    _check_quoted(path, line, values, len(header), delimiter)
                 yield line, dict(zip(header, values, strict=True))
         except csv.Error as error:
             raise UserError(f"{path}:{reader.line_num}: this is not CSV: {error}.") from None
+
+
+def _check_quoted(path: Path, line: int, values: list[str], n_columns: int, delimiter: str) -> None:
+    """Refuse a value of several lines that look like rows: a quote that nothing closes takes in all up to the next one.
+    Not where commas separate, which texts have, too.
+    """
+    for place, value in enumerate(values if delimiter != "," else ()):
+        first, *others = value.splitlines() or [""]
+        rest_of_row = n_columns - 1 - place
+        swallowed = [part for part in others[:-1] if part.count(delimiter) == n_columns - 1]
+        if others and (swallowed or first.count(delimiter) == rest_of_row > 0):
+            raise UserError(
+                f"{path}:{line}: the quote that a value begins with here is closed {len(others)} lines further down, "
+                'after what looks like other rows; write a quote that is part of a text as "" within quotes.'
+            )
 
 
 def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:

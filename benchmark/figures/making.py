@@ -1,5 +1,6 @@
 """From the declared figures and the results at hand to files."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def draw_figures(
     of what is now left out are removed, for they show other results. The same results give the same bytes. Raises
     UserError where matplotlib is not installed or a file cannot be written.
     """
+    os.environ["MPLBACKEND"] = "agg"  # pictures go to files; matplotlib does not even load where another one is unknown
     try:
         from benchmark.figures.composing import Composer
         from benchmark.figures.drawing.files import remove_figure, save_figure

@@ -15,6 +15,8 @@ Key = str | int
 Lines = dict[tuple[Key, ...], int]
 
 # PyYAML follows YAML 1.1, where an exponent without a decimal point makes a text.
+# ... a 0 in front makes an octal number, and colons one of base 60.
+_NUMBER_READ_AS_ANOTHER = re.compile(r"[-+]?(0[0-9_]+|[0-9][0-9_]*(:[0-9]+)+(\.[0-9_]*)?)")
 _NUMBER_READ_AS_TEXT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 
 
@@ -22,7 +24,8 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     """The mapping that a YAML file holds, and the line of each key or item by its path.
 
     Raises UserError, naming file and line, for a file that cannot be read, is not YAML, is not a mapping, says a key
-    twice or without a value, or writes a number so that YAML reads it as text (``2e-5``).
+    twice or without a value, or writes a number so that YAML reads it as text (``2e-5``) or as another one (``010``,
+    ``1:30``).
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -82,7 +85,13 @@ def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> An
         raise UserError(
             f"{path}:{line}: {dotted(at)}: YAML reads {node.value} as text, not as a number; write {point}e{sign}."
         )
-    return _plain(path, node, at)
+    value = _plain(path, node, at)
+    if isinstance(value, int | float) and not node.style and _NUMBER_READ_AS_ANOTHER.fullmatch(node.value):
+        raise UserError(
+            f"{path}:{line}: {dotted(at)}: YAML reads {node.value} as the number {value}; write it in decimals, or put "
+            "quotes around a text."
+        )
+    return value
 
 
 def _plain(path: Path, node: yaml.ScalarNode, at: tuple[Key, ...]) -> Any:

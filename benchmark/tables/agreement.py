@@ -9,16 +9,19 @@ from benchmark.store import Result
 
 
 def agreed_inputs(results: Iterable[Result], at_hand: Inputs, pinned: Mapping[str, str | None]) -> Inputs:
-    """Which content of each data set and encoder to show, where results of several are at hand.
+    """Which content of each data set and encoder to show, where results of several are at hand. Runs that failed have
+    no number to show, and count only where none succeeded.
 
     One content only: that one. Several: the one on this machine, else the data set's declared fingerprint. Raises
     UserError where neither tells, because rows of different data may not stand in one table.
     """
     datasets: dict[str, set[str | None]] = {}
     encoders: dict[str, set[str | None]] = {}
-    for result in results:
-        datasets.setdefault(result.run.data.dataset, set()).add(result.run.data.fingerprint)
-        encoders.setdefault(result.run.encoder.encoder, set()).add(result.run.encoder.fingerprint)
+    results = list(results)
+    succeeded = [result.run for result in results if result.status == "success"]
+    for run in succeeded or [result.run for result in results]:
+        datasets.setdefault(run.data.dataset, set()).add(run.data.fingerprint)
+        encoders.setdefault(run.encoder.encoder, set()).add(run.encoder.fingerprint)
     return Inputs(
         {
             name: _agreed("data set", name, known, at_hand.datasets.get(name), pinned.get(name))

@@ -216,7 +216,8 @@ def _function(
 
 
 def _own_term(spec: OwnTerm, function: Callable[..., Any], logits: Tensor, labels: Tensor) -> Tensor:
-    value = own_code.tried(spec.function, function, logits, labels, **spec.settings)
+    # copies: what it writes into them must not reach the other terms
+    value = own_code.tried(spec.function, function, logits.clone(), labels.clone(), **spec.settings)
     if not isinstance(value, Tensor) or value.ndim:
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UserError(f"{spec.function} must give a scalar tensor, not {found}.")
