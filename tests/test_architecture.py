@@ -58,7 +58,6 @@ FLOORS = {
     "own_settings": 3,
     "own_data": 4,
     "own_options": 7,
-    "cautions": 8,
     "recommendation": 9,
     "page": 10,
     "reporting": 11,

@@ -67,20 +67,58 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
     # the first, the advised and the next by ECE
     assert f"{chance}12.00 as sure as BERT, of 25.00 as sure as LS, of 20.00 as sure as HS-RAU." in found.sentences
     assert "no sign of better calibration" not in found.sentences[0]
-    results[0].views[0].scores["ece_if_calibrated"] = 0.41
-    (blind,) = advice(registry, results)
-    assert blind.method == "LS"
-    assert "But ECE cannot tell BERT from a calibrated model: its 40.00 is no more than chance" in blind.sentences[0]
-    assert "makes of one as sure (41.00)" in blind.sentences[0]
-    # so far below chance that it is nearly uniform, which is said instead
-    results[0].views[0].scores["ece_if_calibrated"] = 0.9
-    (uniform,) = advice(registry, results)
-    assert "But ECE cannot tell" not in uniform.sentences[0]
+    # HS-RAU is surer and has a lower ECE, by less than chance makes of that
+    results[2] = scored(registry, "hs_rau", 0.80, 0.35, ece_if_calibrated=0.06)
+    (found,) = advice(registry, results)
+    merely = "HS-RAU, because its lower ECE (−5.00) is no more than its being surer makes by chance (−6.00)."
+    assert f"Set aside: {merely}" in found.sentences
+    (found,) = advice(registry, [results[0], results[2]])
+    assert found.method == "BERT"
+    assert found.sentences[0] == "Keep BERT: it has the lowest ECE, 40.00, of the methods not set aside."
     for result in results:  # as scored before there was this measure
         for view in result.views:
             del view.scores["ece_if_calibrated"]
     (without,) = advice(registry, results)
     assert not any(sentence.startswith("By chance") for sentence in without.sentences)
+
+
+def test_where_the_ece_cannot_tell_the_baseline_from_a_calibrated_model_another_measure_decides(
+    registry: Registry,
+) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, ece_if_calibrated=0.41, top_label_ece=0.2),
+        scored(registry, "ls", 0.80, 0.30, ece_if_calibrated=0.35, top_label_ece=0.25),
+        scored(registry, "poscal", 0.80, 0.45, ece_if_calibrated=0.40, top_label_ece=0.1),
+    ]
+    blind = (
+        "ECE cannot tell BERT from a calibrated model: its 40.00 is no more than chance alone makes of one as sure "
+        "(41.00), so that a lower ECE is no sign of better calibration."
+    )
+    (found,) = advice(registry, results)
+    assert found.method == "PosCal"
+    assert found.sentences[0].startswith(f"{blind} By top-label ECE: Use PosCal: top-label ECE 10.00 against 20.00 of")
+    (found,) = advice(registry, [from_before(result) for result in results])
+    assert found.method is None
+    assert found.sentences[0].startswith(f"{blind} By top-label ECE: No method can be recommended by top-label ECE: ")
+    higher = [results[0], scored(registry, "ls", 0.80, 0.45, ece_if_calibrated=0.35, top_label_ece=0.1)]
+    (found,) = advice(registry, higher)  # nothing to use by ECE: no lower one to doubt
+    assert found.sentences[0].startswith("Keep BERT: it has the lowest ECE")
+
+
+def test_a_model_far_less_sure_than_it_is_right_is_a_caution(registry: Registry) -> None:
+    def results(confidence: float) -> list[Result]:
+        found = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
+        for view in found[0].views:
+            n_bins = len(view.reliability.count)
+            rows = {"count": [10] * n_bins, "confidence": [confidence] * n_bins, "accuracy": [0.9] * n_bins}
+            view.reliability.__dict__.update(rows)
+        return found
+
+    (found,) = advice(registry, results(0.65))
+    assert "BERT is far less sure than it is right (−25.00 points), as where training ends too early. More" in " ".join(
+        found.sentences
+    )
+    assert not any("ends too early" in sentence for sentence in advice(registry, results(0.8))[0].sentences)
 
 
 def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> None:
@@ -103,7 +141,7 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
     ended = "TS, because the search for its temperature ended at a bound (seed 0): the validation rows name no best one"
     (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.41)])
     assert found.method == "BERT"
-    assert found.sentences[0] == "Keep BERT: it has the lowest ECE, 40.00, of the methods not shown to lose F1."
+    assert found.sentences[0] == "Keep BERT: it has the lowest ECE, 40.00, of the methods not set aside."
     assert found.sentences[1] == f"Set aside: {ended}."
     (found,) = advice(registry, [bounded, scored(registry, "ls", 0.80, 0.30)])
     assert found.method == "LS"
@@ -244,6 +282,9 @@ def test_an_advised_method_that_is_worse_by_other_measures_says_so(registry: Reg
         scored(registry, "ls", 0.80, 0.30, nll=0.503, brier=0.21, top_label_ece=0.11, **other),
     ]
     (found,) = advice(registry, results)
+    assert found.method == "BERT"
+    assert "Set aside: LS, because its NLL is higher beyond noise (0.503 against 0.332)." in found.sentences
+    (found,) = advice(registry, [from_before(result) for result in results])  # whose NLL cannot be tested
     assert found.method == "LS"
     worse = "By other measures LS is worse than BERT: Brier (21.00 against 18.00), NLL (0.503 against 0.332)."
     assert found.sentences[1] == worse
@@ -281,7 +322,7 @@ def test_another_measure_may_decide(registry: Registry) -> None:
     assert "NLL LS (0.800 against 0.900, beyond noise)" in others
     assert "top-label" not in others
     assert not any(sentence.startswith("By chance") for sentence in found.sentences)  # which is about the ECE
-    assert "lower top-label ECE and do not" in rule_in_words(registry, "top_label_ece")
+    assert "lower top-label ECE and lose neither F1 nor NLL, " in rule_in_words(registry, "top_label_ece")
     assert "On few rows top-label ECE favours the surer" in rule_in_words(registry, "top_label_ece")
     assert "On few rows" not in rule_in_words(registry, "nll")
     (kept,) = advice(registry, [results[0], results[1]], by="top_label_ece")
@@ -292,6 +333,17 @@ def test_another_measure_may_decide(registry: Registry) -> None:
         registry, [results[0], scored(registry, "ls", 0.82, 0.30, top_label_ece=0.25)], by="top_label_ece"
     )
     assert "F1 above that of BERT beyond noise, whatever the top-label ECE: LS (+2.00)." in gained.sentences
+
+
+def test_a_sure_model_that_is_always_right_is_not_called_nearly_uniform(registry: Registry) -> None:
+    """Its ECE, too, is far below what chance makes: never wrong, it is a little less sure than it is right."""
+    results = [
+        scored(registry, "bert", 1.0, 0.0261, ece_if_calibrated=0.057, top_label_ece=0.0131),
+        scored(registry, "ls", 1.0, 0.04, ece_if_calibrated=0.08, top_label_ece=0.02),
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "BERT"
+    assert not any("nearly as sure" in sentence for sentence in found.sentences)
 
 
 def test_a_nearly_uniform_method_is_set_aside_where_the_ece_decides_alone(registry: Registry) -> None:

@@ -21,7 +21,7 @@ def diagram_data(builder: GridBuilder, tables: Mapping[str, Table], seeds: Seque
     known: set[Subject] = set()
     for table_name, table in tables.items():
         for subject in table_subjects(builder.registry, table):
-            views = [(seed, view) for seed in seeds if (view := _view(builder, subject, seed)) is not None]
+            views = [(seed, one.view) for seed, one in builder.finder.by_seed(subject, seeds).items()]
             if views and subject not in known:
                 known.add(subject)
                 entry = settings.setdefault(
@@ -51,11 +51,6 @@ def _method(builder: GridBuilder, subject: Subject, views: list[tuple[int, ViewR
         "label": builder.registry.methods.methods[subject.method].label,
         "seeds": [_seed(seed, view) for seed, view in views],
     }
-
-
-def _view(builder: GridBuilder, subject: Subject, seed: int) -> ViewRecord | None:
-    scored = builder.finder.scored(subject, seed)
-    return None if isinstance(scored, str) else scored.view
 
 
 def _label(builder: GridBuilder, subject: Subject) -> str:

@@ -1,6 +1,6 @@
 """From a subject and a seed to the result behind it, or the reason why there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark.errors import UserError, first_line
@@ -39,6 +39,11 @@ class ResultFinder:
         if key not in self._scored:
             self._scored[key] = self._find(subject, seed)
         return self._scored[key]
+
+    def by_seed(self, subject: Subject, seeds: Iterable[int]) -> dict[int, Scored]:
+        """What there is of a subject, by seed."""
+        found = {seed: self.scored(subject, seed) for seed in seeds}
+        return {seed: one for seed, one in found.items() if isinstance(one, Scored)}
 
     def _find(self, subject: Subject, seed: int) -> Scored | str:
         result = self.result(subject, seed)

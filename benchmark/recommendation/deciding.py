@@ -1,0 +1,118 @@
+"""The decision itself: of the methods that have results on a data set, the one to use."""
+
+from dataclasses import dataclass, field
+
+from benchmark.recommendation.cautions import merely_surer, nearly_uniform
+from benchmark.recommendation.evidence import Evidence
+from benchmark.render.text import number
+from benchmark.significance import Difference
+from benchmark.specs import RESAMPLED
+from benchmark.tables import Cell, GridRow, difference
+
+MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and noise can be told
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method beside the baseline: what it gains or loses against it, by F1, by the measure that decides, and by NLL,
+    where that can be tested.
+    """
+
+    row: GridRow
+    f1: Cell
+    error: Cell
+    f1_gain: Difference
+    error_gain: Difference
+    nll_gain: Difference | None
+
+    @property
+    def name(self) -> str:
+        return self.row.label
+
+    @property
+    def loses_f1(self) -> bool:
+        return self.f1_gain.estimate < 0 and not self.f1_gain.within_noise
+
+    @property
+    def gains_f1(self) -> bool:
+        return self.f1_gain.estimate > 0 and not self.f1_gain.within_noise
+
+    @property
+    def lowers_error(self) -> bool:
+        return self.error_gain.estimate < 0 and not self.error_gain.within_noise
+
+    @property
+    def raises_nll(self) -> bool:
+        return self.nll_gain is not None and self.nll_gain.estimate > 0 and not self.nll_gain.within_noise
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``advised``: the method to use, the baseline where none is better. ``lowest``: of those allowed the one with the
+    lowest error. ``aside``: why a method is not allowed, though its error may be the lowest, by its name; that the
+    baseline would not be is said there, too. ``uniform``: those whose ECE says nothing.
+    """
+
+    baseline: Candidate
+    advised: Candidate
+    by_error: tuple[Candidate, ...]  # those allowed
+    aside: dict[str, str] = field(default_factory=dict)
+    uniform: frozenset[str] = frozenset()
+
+    @property
+    def lowest(self) -> Candidate:
+        return self.by_error[0]
+
+
+def candidate(row: GridRow, baseline: GridRow, nll_place: int | None) -> Candidate | None:
+    """A row whose first two cells are F1 and the deciding measure, beside the baseline's; None where they cannot be
+    compared. ``nll_place``: which cell is the NLL, if any.
+    """
+    f1, error = row.cells[:2]
+    gains = [difference(cell, base) for cell, base in zip(row.cells[:2], baseline.cells[:2], strict=True)]
+    if f1.mean is None or error.mean is None or gains[0] is None or gains[1] is None:
+        return None
+    nll = None if nll_place is None else difference(row.cells[nll_place], baseline.cells[nll_place])
+    return Candidate(row, f1, error, gains[0], gains[1], nll)
+
+
+def decide(evidence: Evidence, candidates: list[Candidate], by: str, nll_place: int | None) -> Decision:
+    """Of the candidates, the first of which is the baseline, the one to use, by the measure ``by``.
+
+    Allowed are those whose F1 is not lower than the baseline's beyond noise and that are not set aside: because their
+    temperature was not found; because what they gain by the measure they lose by NLL, which is proper, beyond noise; by
+    ECE because it says nothing of them (``nearly_uniform``) or is lower by no more than chance makes of a surer model
+    (``merely_surer``). Advised is, of those allowed whose error is lower than the baseline's beyond noise, the one with
+    the lowest.
+    """
+    baseline = candidates[0]
+    uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(evidence, one.row))}
+    aside = dict(uniform) if by == "ece" else {}
+    for one in candidates:
+        because = _without_optimum(one)
+        if not because and one.lowers_error and one.raises_nll and nll_place is not None:
+            because = _worse_by_nll(one.row.cells[nll_place], baseline.row.cells[nll_place], one.name)
+        if not because and by == "ece" and one.lowers_error and not uniform.keys() & {one.name, baseline.name}:
+            because = merely_surer(evidence, one.row, baseline.row)
+        if because:
+            aside[one.name] = because
+    allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
+    by_error = sorted(allowed, key=lambda one: one.error.known)
+    better = [one for one in by_error if one.lowers_error]
+    return Decision(baseline, better[0] if better else baseline, tuple(by_error), aside, frozenset(uniform))
+
+
+def _without_optimum(method: Candidate) -> str:
+    """A caution where the method's temperature is none that the validation rows asked for: where all of them are right,
+    say, the surer the better, however often it is wrong on others.
+    """
+    seeds = [str(found.seed) for found in method.error.temperatures if found.at_bound]
+    if not seeds:
+        return ""
+    ended = f"the search for its temperature ended at a bound (seed {', '.join(seeds)})"
+    return f"{method.name}, because {ended}: the validation rows name no best one."
+
+
+def _worse_by_nll(here: Cell, there: Cell, name: str) -> str:
+    numbers = f"{number(here.mean, here.decimals)} against {number(there.mean, there.decimals)}"
+    return f"{name}, because its NLL is higher beyond noise ({numbers})."

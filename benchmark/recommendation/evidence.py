@@ -1,0 +1,43 @@
+"""What the results at hand say of a method on one data set, over the seeds that all methods share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmark.registry import Subject
+from benchmark.store import Reliability
+from benchmark.tables import GridBuilder, GridRow, Scored
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The results of one data set, on the base encoder."""
+
+    builder: GridBuilder
+    dataset: str
+    seeds: Sequence[int]
+
+    def scored(self, method: GridRow) -> dict[int, Scored]:
+        """What there is of a method, by seed."""
+        return self.builder.finder.by_seed(Subject(self.dataset, "base", method.key), self.seeds)
+
+    def decimals(self, metric: str) -> int:
+        """With how many a metric is printed."""
+        return self.builder.registry.metrics[metric].decimals
+
+    def mean(self, method: GridRow, score: str) -> float | None:
+        """A score's mean over the seeds, as a fraction; None where it is not known of all of them."""
+        found = [one.view.scores.get(score) for one in self.scored(method).values()]
+        known = [value for value in found if value is not None]
+        return fmean(known) if known and len(known) == len(self.seeds) else None
+
+    def leaning(self, method: GridRow) -> float | None:
+        """Mean confidence less accuracy over all test rows and seeds, in points; None without results."""
+        gaps = [_gap(one.view.reliability) for one in self.scored(method).values()]
+        return 100 * fmean(gaps) if gaps else None
+
+
+def _gap(reliability: Reliability) -> float:
+    bins = zip(reliability.count, reliability.confidence, reliability.accuracy, strict=True)
+    gaps = [count * (sure - right) for count, sure, right in bins if sure is not None and right is not None]
+    return sum(gaps) / max(sum(reliability.count), 1)
