@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
-from benchmark.declarations import Encoder
+from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
 from benchmark.errors import UserError, nearest
 from benchmark.own_settings import estimated_tokens, fitting_settings
+from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry, to_yaml
 from benchmark.whole_files import write_whole
 
@@ -25,6 +26,7 @@ _METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "
 _METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
 _IN_EVERY_FIGURE = {"bert", "ts", "ls", "poscal", "avuc", "hs_rau"}  # figures.yaml has these
 _PANELS = 6
+_MOST_UNKNOWN = 0.5  # of the words
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
 _HUB_ID = re.compile(r"(?P<id>\w[\w.-]*/\w[\w.-]*)(/(?P<config>\w[\w.-]*))?")
 # Then the hash of what follows: a file that was changed since is the user's, and is not written over.
@@ -135,6 +137,7 @@ def write_own_entries(
         if mistake := registry.left_out.get(path):
             raise UserError(f"{files.train}: no entries can be made of it. {mistake}")
         corpus = load_corpus(name, registry.datasets[name], ())
+        _check_words(encoder, registry.encoders[encoder].source, corpus.train.texts, files.train)
     except BaseException:
         if before is None:
             path.unlink()
@@ -249,6 +252,19 @@ def own_entries(
     }
     entries = {"datasets": {name: dataset}, "tables": {name: table}, "profiles": {name: profile}}
     return entries | {"figures": {f"{name}_more": figure}}
+
+
+def _check_words(name: str, source: PretrainedSource | BuiltSource, texts: Sequence[str], file: Path) -> None:
+    """UserError where an encoder that is built here, for generated texts, knows few of the words."""
+    if isinstance(source, BuiltSource):
+        known = set(pseudo_words(source.vocabulary))
+        words = [word for text in texts for word in text.split()]
+        unknown = sum(word not in known for word in words)
+        if unknown > _MOST_UNKNOWN * len(words):
+            raise UserError(
+                f'--encoder: "{name}" knows generated words alone, and {unknown / len(words):.0%} of those of {file} '
+                "are none; take a pretrained one."
+            )
 
 
 def _check_name(registry: Registry, name: str, path: Path) -> None:

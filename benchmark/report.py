@@ -34,10 +34,11 @@ from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
-from benchmark.store import Result, ResultFolder, ViewRecord
+from benchmark.store import Failure, Result, ResultFolder, ViewRecord
 from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand
 
 _LONGEST_SEEDS = 60  # in a file's name
+_REASONS = 3  # why runs failed, at most
 _NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
 
@@ -97,7 +98,8 @@ def _command(arguments: argparse.Namespace) -> int:
     chosen_seeds = seeds(arguments.seeds, seeds_at_hand(looked_at))
     shown = [result for result in looked_at if result.run.seed in chosen_seeds]
     if not shown:
-        _say_none(registry, arguments, profile_name, list(searches), len(results))
+        failures = [result.failure for result in looked_at if result.failure is not None]
+        _say_none(registry, arguments, profile_name, list(searches), failures, len(results) - len(failures))
         return DONE
     where = places(arguments.data_dir, arguments.encoder_dir)
     finished, inputs = Finished.of(results), _inputs(registry, looked_at if searches else ours, where)
@@ -165,14 +167,27 @@ def _of_these(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
     return f".seed{words if len(words) <= _LONGEST_SEEDS else f'{shown[0]}-{shown[-1]}_{len(shown)}_of_them'}"
 
 
-def _say_none(registry: Registry, arguments: argparse.Namespace, profile: str, searches: list[str], n: int) -> None:
-    """That there is nothing to show, how to make it, and which profiles have results; ``n`` are in the folder."""
+def _say_none(
+    registry: Registry,
+    arguments: argparse.Namespace,
+    profile: str,
+    searches: list[str],
+    failures: list[Failure],
+    n_others: int,
+) -> None:
+    """That there is nothing to show, how to make it, and which profiles have results. In the folder are runs that
+    failed and ``n_others`` results that no table asks for.
+    """
     which = "" if arguments.seeds is None else " of these seeds"
     what = f" --search {' '.join(searches)}" if searches else ""
     remedy = f"so there is nothing to show or write: python -m benchmark.run --profile {profile}{what}"
     print(f"No results{which} in {arguments.results_dir / profile}, {remedy}", file=sys.stderr)
-    if n and not which:
-        several = f"are {n} results" if n > 1 else "is one result"
+    if failures and not which:
+        several = f"{len(failures)} runs" if len(failures) > 1 else "One run"
+        reasons = dict.fromkeys(f"{failure.reason.rstrip('.')} ({failure.kind})" for failure in failures)
+        print(f"{several} failed: {'; '.join(list(reasons)[:_REASONS])}", file=sys.stderr)
+    if n_others and not which:
+        several = f"are {n_others} results" if n_others > 1 else "is one result"
         print(
             f"There {several}, of other settings than the tables now have (changed since, a search's)", file=sys.stderr
         )

@@ -668,6 +668,14 @@ def test_a_report_of_nothing_overwrites_nothing(
     options = ["--profile", "tiny", "--experiments", changed.parent, "--results-dir", finished / "results"]
     call = run_module("report", *options, "--tables-dir", finished / "tables")
     assert re.search(r"There (is one result|are \d+ results), of other settings than the tables now have", call.stderr)
+    (kept,) = (finished / "results" / "tiny").glob("*.json")
+    failed = json.loads(kept.read_text(encoding="utf-8")) | {
+        "status": "failed", "views": [], "failure": {"kind": "input", "reason": "Half a row.", "log": None}
+    }  # fmt: skip
+    kept.write_text(json.dumps(failed), encoding="utf-8")
+    none = benchmark_command("report")
+    assert "One run failed: Half a row (input)" in none.stderr
+    assert "of other settings" not in none.stderr
     other = benchmark_command("report", "--profile", "demo")
     assert "so there is nothing to show or write: python -m benchmark.run --profile demo" in other.stderr
     assert "There are results of: --profile tiny" in other.stderr

@@ -414,24 +414,43 @@ def call(tmp_path: Path, experiments: Path, cache: Path, *options: object) -> "C
     )
 
 
+def generated(n: int) -> list[tuple[str, str]]:
+    """Rows of the words that a tiny built encoder knows."""
+    words = pseudo_words(60)
+    return [
+        (f"{words[LABELS.index(label)]} {words[10 + index % 7]}", label) for index, (_, label) in enumerate(rows(n))
+    ]
+
+
 def test_an_own_file_that_is_left_out_is_told_once(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
     (experiments / "own").mkdir()
     (experiments / "own" / "broken.yaml").write_text("tables:\n", encoding="utf-8")
-    path = write_csv(tmp_path / "desk.csv", rows(60))
+    path = write_csv(tmp_path / "desk.csv", generated(60))
     columns = ("--text-column", "utterance", "--label-column", "intent", "--encoder", "tiny_base", "--dry-run")
     made = call(tmp_path, experiments, cache_dir, "--data", path, *columns)
     assert made.returncode == 0, made.stderr
     assert (made.stdout + made.stderr).count("broken.yaml:1: tables has nothing after it") == 1
+    assert "  rows: 42 / 6 / 12 (training / validation / test), " in made.stdout
     assert "tiny_base has random weights" in made.stdout
+
+
+def test_an_encoder_that_knows_generated_words_alone_is_refused_for_others(
+    experiments: Path, tmp_path: Path, cache_dir: Path
+) -> None:
+    path = write_csv(tmp_path / "desk.csv", rows(60))
+    columns = ("--text-column", "utterance", "--label-column", "intent", "--encoder", "tiny_base")
+    made = call(tmp_path, experiments, cache_dir, "--data", path, *columns)
+    assert made.returncode == 2
+    assert re.search(
+        r'^error: --encoder: "tiny_base" knows generated words alone, and 100% of .*desk\.csv', made.stderr
+    )
+    assert not (experiments / "own" / "desk.yaml").exists()
 
 
 def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     experiments: Path, tmp_path: Path, cache_dir: Path
 ) -> None:
-    words = pseudo_words(60)  # all that a tiny built encoder knows
-    content = [
-        (f"{words[LABELS.index(label)]} {words[10 + index % 7]}", label) for index, (_, label) in enumerate(rows(120))
-    ]
+    content = generated(120)
     path = write_csv(tmp_path / "desk.csv", content)
     columns = ("--text-column", "utterance", "--label-column", "intent")
     first = call(tmp_path, experiments, cache_dir, "--data", path, *columns, "--encoder", "tiny_base", "--seeds", "0-1")
