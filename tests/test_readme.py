@@ -3,12 +3,16 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from benchmark.data import load_corpus
-from benchmark.models import build_encoder
+from benchmark.losses import rau_loss
+from benchmark.models import build_encoder, build_head
 from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import Finished, make_plan
 from benchmark.pseudo_words import pseudo_words
@@ -25,10 +29,11 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Path, tmp_path: Path) -> None:
-    source, entries = blocks("python")[0], blocks("yaml")[0]
-    assert sum(bool(line.strip()) for line in (source + entries).splitlines()) < 30
+    (parts, scaling), entries = blocks("python"), blocks("yaml")[0]
+    assert sum(bool(line.strip()) for line in (parts + scaling + entries).splitlines()) < 30
     (experiments / "own").mkdir()
-    (experiments / "own" / "mine.py").write_text(source, encoding="utf-8")
+    (experiments / "own" / "mine.py").write_text(parts, encoding="utf-8")
+    (experiments / "own" / "scaling.py").write_text(scaling, encoding="utf-8")
     (experiments / "own" / "mine.yaml").write_text(entries, encoding="utf-8")
     # a small encoder under the name of the tutorial's stands for it
     build_encoder(load_registry(experiments).encoders["tiny_base"], tmp_path / "encoders" / "MiniLM-L6-H384-uncased")
@@ -51,6 +56,34 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
     assert "| Mine halved " in call.stdout
     assert "### Recommendation" in call.stdout
     assert "missing" not in call.stdout
+    mistakes = re.findall(r"```python\n(.*?)```", DOCS["using_results.md"], flags=re.DOTALL)[0]
+    for as_written, here in (
+        ('"my"', '"with_mine"'),
+        ("load_registry()", f"load_registry(Path({str(experiments)!r}))"),
+        ('Path("results")', f"Path({str(tmp_path / 'results')!r})"),
+    ):
+        assert as_written in mistakes
+        mistakes = mistakes.replace(as_written, here)
+    told = subprocess.run([sys.executable, "-c", mistakes], capture_output=True, text=True, cwd=PROJECT, check=False)
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^[0-9a-f]+ [01]\.\d\d [abcd]: \w+ \w+$", told.stdout, flags=re.MULTILINE)
+
+
+def test_the_advised_method_in_ones_own_training_as_written() -> None:
+    given: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", DOCS["using_results.md"], flags=re.DOTALL)[1], given)
+    registry = load_registry(EXPERIMENTS)
+    declared = registry.methods.heads["hyperspherical"]
+    ours, theirs = given["HypersphericalHead"](16, 5), build_head(declared, 16, 5, torch.Generator())
+    encoded, labels = torch.randn(8, 16, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 5
+    torch.testing.assert_close(ours.eval()(encoded), theirs.eval()(encoded))
+    assert declared.dropout == ours.dropout.p
+    logits, rau = ours(encoded), registry.methods.losses["rau"]
+    plain = torch.nn.functional.cross_entropy(logits, labels)
+    torch.testing.assert_close(given["loss"](logits, labels, None), plain)
+    torch.testing.assert_close(given["loss"](logits, labels, 0.9), plain + rau.weight * rau_loss(logits, labels, 0.9))
+    numbers = logits.numpy()
+    assert (given["calibrated"](numbers, numbers, labels.numpy()).argmax(axis=1) == numbers.argmax(axis=1)).all()
 
 
 def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) -> None:
@@ -61,7 +94,8 @@ def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) ->
     (tmp_path / "my.csv").write_text("utterance,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
     given = OwnFiles("my", tmp_path / "my.csv", None, None, "utterance", "intent")
     write_own_entries(experiments, given, "my", "multilingual_e5_small_3_layers")
-    (entries,) = re.findall(r"```yaml\n(.*?)```", DOCS["more_data.md"], flags=re.DOTALL)
+    entries, more = re.findall(r"```yaml\n(.*?)```", DOCS["more_data.md"], flags=re.DOTALL)
+    (experiments / "own" / "my_more.yaml").write_text(more, encoding="utf-8")
     curve = experiments / "own" / "my_curve.yaml"
     curve.write_text(entries.replace("/where/it/is", str(tmp_path)), encoding="utf-8")
     registry = load_registry(experiments)
@@ -74,6 +108,9 @@ def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) ->
     assert epochs["my_100"] * -(-100 // 32) == pytest.approx(epochs["my"] * -(-424 // 32), rel=0.01)
     assert (few.validation.texts, few.test.texts) == (whole.validation.texts, whole.test.texts)
     assert set(few.train.texts) < set(whole.train.texts)
+    tables = select_tables(registry, "my", ["my_noise", "my_rare"])
+    plan = make_plan(registry, "my", tables, [0], Inputs(), Finished.of([]))
+    assert sorted(run.run.data.corruption for run in plan) == [0.0, 0.0, 0.2, 0.2]
 
 
 def test_the_advice_is_the_published_one() -> None:
