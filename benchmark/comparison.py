@@ -6,10 +6,9 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmark.inputs import Places, find_table_inputs
-from benchmark.plan import Finished
 from benchmark.registry import Registry, select_tables
 from benchmark.reporting import write_all
-from benchmark.store import ResultFolder
+from benchmark.store import KnownResults, ResultFolder
 from benchmark.tables import GridBuilder, is_about, of_tables, seeds_at_hand
 
 
@@ -44,7 +43,7 @@ def report_comparison(
             "here; what was written of them before stays"
         )
         return
-    builder = GridBuilder(registry, profile_name, Finished.of(results), inputs, seeds)
+    builder = GridBuilder(registry, profile_name, KnownResults.of(results), inputs, seeds)
     target = tables_dir / profile_name
     texts, remarks = write_all(builder, tables, target)
     for name, text in texts.items():

@@ -9,11 +9,20 @@ from numpy.typing import NDArray
 from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.metrics import softmax
-from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, is_offered, resolve_run, resolve_view, table_subjects
+from benchmark.registry import Inputs, Registry, is_offered, method_view, resolve_run, table_subjects
 from benchmark.scoring import score_all
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import HELD, SCORING_PATIENCE, Logits, Member, Outline, ResultFolder, claim, has_measures
+from benchmark.store import (
+    HELD,
+    SCORING_PATIENCE,
+    KnownResults,
+    Logits,
+    Member,
+    Outline,
+    ResultFolder,
+    claim,
+    has_measures,
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ def ensembles(
     profile = registry.profile(profile_name)
     subjects = {subject for table in tables.values() for subject in table_subjects(registry, table)}
     for subject in sorted(subjects, key=str):
-        view = resolve_view(registry, subject)
+        view = method_view(registry, subject.method)
         if not isinstance(view.calibrator, DeepEnsemble) or not is_offered(profile, subject):
             continue
         for first in sorted(wanted):
@@ -44,7 +53,7 @@ def ensembles(
 
 
 @dataclass
-class Scored:
+class EnsembleScores:
     """How many ensembles were scored, the results whose logits are not at hand, for which ensembles wait, and a
     sentence for each ensemble that could not be scored.
     """
@@ -54,9 +63,11 @@ class Scored:
     failures: list[str] = field(default_factory=list)
 
 
-def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: Finished[Outline]) -> Scored:
+def score_ensembles(
+    folder: ResultFolder, wanted: Iterable[Ensemble], finished: KnownResults[Outline]
+) -> EnsembleScores:
     """Score the ensembles whose runs are all done and that are not scored yet, or were before a run was made again."""
-    scored = Scored()
+    scored = EnsembleScores()
     for ensemble in wanted:
         results = [finished.find(run) for run in ensemble.runs]
         done = [result for result in results if result is not None and result.status == "success" and result.logits]
@@ -73,7 +84,7 @@ def score_ensembles(folder: ResultFolder, wanted: Iterable[Ensemble], finished: 
     return scored
 
 
-def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], scored: Scored) -> None:
+def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], scored: EnsembleScores) -> None:
     """Score one ensemble, where it is not up to date, and add what came of it to ``scored``."""
     members = [Member(run_id=result.run_id, logits=result.logits.sha256) for result in done if result.logits]
     first = folder.whole(done[0])
@@ -98,9 +109,8 @@ def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], sc
 
 def sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:
     """The sizes of the ensembles that the tables ask for."""
-    views = [
-        resolve_view(registry, subject) for table in tables.values() for subject in table_subjects(registry, table)
-    ]
+    subjects = (subject for table in tables.values() for subject in table_subjects(registry, table))
+    views = [method_view(registry, method) for method in {subject.method for subject in subjects}]
     return {view.calibrator.members for view in views if isinstance(view.calibrator, DeepEnsemble)}
 
 

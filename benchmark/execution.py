@@ -29,7 +29,7 @@ class Placed:
     own_functions: Path
 
 
-def train(
+def carry_out(
     console: Console,
     folder: ResultFolder,
     plan: Sequence[PlannedRun],

@@ -6,13 +6,13 @@ from tabulate import tabulate
 
 from benchmark.declarations import Method, Profile, Table
 from benchmark.errors import UserError, first_line
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.search import plan_searches, searches_for, select_searches
-from benchmark.store import Outline
+from benchmark.store import KnownResults, Outline
 
 
-def listing(registry: Registry, profile_name: str, finished: Callable[[str], Finished[Outline]]) -> str:
+def listing(registry: Registry, profile_name: str, finished: Callable[[str], KnownResults[Outline]]) -> str:
     """Profiles, and what the chosen one has: tables, methods, data sets, encoders, each with the trainings done.
 
     ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
@@ -70,7 +70,7 @@ def _what(registry: Registry, profile_name: str, what: str, names: Sequence[str]
     """What a profile or its tables are; where some of their runs cannot be made, and so are not counted, why."""
     tables = narrowed(registry, profile_name, names)
     try:
-        make_plan(registry, profile_name, tables, [0], Inputs(), Finished.of([]))
+        make_plan(registry, profile_name, tables, [0], Inputs(), KnownResults.of([]))
     except UserError as error:
         return f"{what} (Not all of it can be trained: {first_line(error)}.)"
     return what
@@ -106,7 +106,7 @@ def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) ->
     ]
 
 
-def _searches(registry: Registry, profile_name: str, finished: Finished[Outline]) -> list[str]:
+def _searches(registry: Registry, profile_name: str, finished: KnownResults[Outline]) -> list[str]:
     """Searches that are meant for the profile, each with the trainings done."""
     seeds = registry.profile(profile_name).seeds
     rows = []
@@ -119,7 +119,7 @@ def _searches(registry: Registry, profile_name: str, finished: Finished[Outline]
 def _plan(
     registry: Registry,
     name: str,
-    finished: Finished[Outline],
+    finished: KnownResults[Outline],
     names: Sequence[str] = ("all",),
     methods: list[str] | None = None,
 ) -> list[PlannedRun]:

@@ -4,8 +4,7 @@ and prints nothing.
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from benchmark.declarations import Dataset, Encoder, Table
 from benchmark.registry import (
@@ -15,8 +14,8 @@ from benchmark.registry import (
     calibrator_of,
     composition,
     is_offered,
+    method_view,
     resolve_run,
-    resolve_view,
     run_if_whole,
     table_subjects,
     validation_view,
@@ -27,11 +26,9 @@ from benchmark.specs import (
     RunSpec,
     ViewSpec,
     identity,
-    own_functions,
     recipe_identity,
-    without_sources,
 )
-from benchmark.store import Outline, Result
+from benchmark.store import KnownResults, Outline, Result
 
 Action = Literal["train", "score", "skip"]
 
@@ -57,58 +54,13 @@ class PlannedRun:
         return identity(self.run)
 
 
-Known = TypeVar("Known", bound=Result | Outline)
-
-
-class Finished(Generic[Known]):
-    """Results or their outlines, found by run or, where an input's content is not known here, by recipe."""
-
-    def __init__(self, by_run: Mapping[str, Known], with_logits: frozenset[str]) -> None:
-        self.by_run = by_run
-        self.with_logits = with_logits
-
-    @staticmethod
-    def of(results: Iterable[Known], with_logits: Iterable[str] = ()) -> "Finished[Known]":
-        return Finished({result.run_id: result for result in results}, frozenset(with_logits))
-
-    @cached_property
-    def by_recipe(self) -> dict[str, list[Known]]:
-        """Results by recipe; made when it is needed, for with thousands of results that takes seconds."""
-        found: dict[str, list[Known]] = {}
-        for result in self.by_run.values():
-            found.setdefault(recipe_identity(result.run), []).append(result)
-        return found
-
-    def find(self, run: RunSpec) -> Known | None:
-        """The result of a run. A fingerprint that the run leaves open (None) is taken from the results if they agree
-        on it.
-        """
-        if run.data.fingerprint is not None and run.encoder.fingerprint is not None:
-            return self.by_run.get(identity(run))
-        fitting = [result for result in self.by_recipe.get(recipe_identity(run), ()) if _fits(run, result.run)]
-        return fitting[0] if len(fitting) == 1 else None
-
-    @cached_property
-    def _without_sources(self) -> set[RunSpec]:
-        done = (one.run for one in self.by_run.values() if one.status == "success")
-        return {without_sources(run) for run in done if own_functions(run)}
-
-    def has_of_other_source(self, run: RunSpec) -> bool:
-        """Whether there is a success of the run but for the source of the user's own functions in it, which with that
-        source there is not, whatever its inputs.
-        """
-        if not own_functions(run) or self.by_recipe.get(recipe_identity(run)):
-            return False
-        return without_sources(run) in self._without_sources
-
-
 def make_plan(
     registry: Registry,
     profile_name: str,
     tables: Mapping[str, Table],
     seeds: Iterable[int],
     inputs: Inputs,
-    finished: Finished[Any],
+    finished: KnownResults[Any],
     redo: bool = False,
     leave_out: bool = False,
 ) -> list[PlannedRun]:
@@ -172,7 +124,7 @@ def _undecided(
     )
 
 
-def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
+def _decided(finished: KnownResults[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
     planned = replace(planned, run=planned.run.model_copy(update={"seed": seed}))
     result = finished.find(planned.run)
     action, reason = _decide(finished, planned, result, redo)
@@ -180,7 +132,9 @@ def _decided(finished: Finished[Any], planned: PlannedRun, seed: int, redo: bool
     return replace(planned, views=views, action=action, reason=reason)
 
 
-def _decide(finished: Finished[Known], planned: PlannedRun, result: Known | None, redo: bool) -> tuple[Action, str]:
+def _decide(
+    finished: KnownResults[Any], planned: PlannedRun, result: Result | Outline | None, redo: bool
+) -> tuple[Action, str]:
     if result is None:
         if finished.by_recipe.get(recipe_identity(planned.run)):
             return "train", "other data or encoder weights than the result at hand"
@@ -209,13 +163,13 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
     methods = registry.methods.methods
     own = composition(registry, subject.method)
     views = [
-        resolve_view(registry, Subject(subject.dataset, subject.encoder, name, subject.corruption))
+        method_view(registry, name)
         for name in methods
         if name in asked
         and composition(registry, name) == own
         and not isinstance(calibrator_of(registry, name), DeepEnsemble)
     ]
-    plain = resolve_view(registry, subject).model_copy(update={"calibrator": None})
+    plain = method_view(registry, subject.method).model_copy(update={"calibrator": None})
     return tuple(dict.fromkeys([plain, validation_view(registry), *views]))
 
 
@@ -230,13 +184,3 @@ def _with_passes_held(views: tuple[ViewSpec, ...], before: Result | Outline | No
 def _input_order(run: RunSpec) -> tuple[str, int, str]:
     """Runs that share encoder and data set stand together, so that a worker loads each once."""
     return (run.encoder.encoder, run.encoder.max_length, run.data.dataset)
-
-
-def _fits(run: RunSpec, other: RunSpec) -> bool:
-    return all(
-        ours is None or ours == theirs
-        for ours, theirs in (
-            (run.data.fingerprint, other.data.fingerprint),
-            (run.encoder.fingerprint, other.encoder.fingerprint),
-        )
-    )

@@ -26,10 +26,11 @@ from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, work_of
 from benchmark.inputs import Places, places
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.schedule.devices import find_devices, make_slots
 from benchmark.search import plan_searches, searches_for, select_searches
+from benchmark.store import KnownResults
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,11 +78,11 @@ def _plan(registry: Registry, profile_name: str) -> list[PlannedRun]:
     seeds = registry.profile(profile_name).seeds
     for names in (["all"], list(registry.tables)):
         if tables := narrowed(registry, profile_name, names):
-            plan = partial(make_plan, registry, profile_name, tables, seeds, Inputs(), Finished.of([]))
+            plan = partial(make_plan, registry, profile_name, tables, seeds, Inputs(), KnownResults.of([]))
             return plan(leave_out=True) or plan()  # which says why there is none
     if names := searches_for(registry, profile_name):
         searches = select_searches(registry, profile_name, names)
-        return plan_searches(registry, profile_name, searches, seeds, Inputs(), Finished.of([]))
+        return plan_searches(registry, profile_name, searches, seeds, Inputs(), KnownResults.of([]))
     raise UserError(f"Profile {profile_name} has no run: no table or search is about its data sets.")
 
 

@@ -27,14 +27,13 @@ from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import Places, changed_since, find_inputs, places
-from benchmark.plan import Finished
 from benchmark.recommendation import MEASURES
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule.devices import find_devices
 from benchmark.search import select_searches
-from benchmark.store import Failure, Result, ResultFolder, ViewRecord
+from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
 from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand
 
 _LONGEST_SEEDS = 60  # in a file's name
@@ -102,7 +101,7 @@ def _command(arguments: argparse.Namespace) -> int:
         _say_none(registry, arguments, profile_name, list(searches), failures, len(results) - len(failures))
         return DONE
     where = places(arguments.data_dir, arguments.encoder_dir)
-    finished, inputs = Finished.of(results), _inputs(registry, looked_at if searches else ours, where)
+    finished, inputs = KnownResults.of(results), _inputs(registry, looked_at if searches else ours, where)
     registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     if arguments.format == "csv":

@@ -10,14 +10,14 @@ import joblib
 
 from benchmark import own_code
 from benchmark.errors import UserError
-from benchmark.plan import Finished, PlannedRun
+from benchmark.plan import PlannedRun
 from benchmark.schedule import scoring_processes
-from benchmark.store import HELD, SCORING_PATIENCE, Outline, Result, ResultFolder, claim
+from benchmark.store import HELD, SCORING_PATIENCE, KnownResults, Outline, Result, ResultFolder, claim
 from benchmark.stored_scores import score_and_save
 
 
 def score_again(
-    folder: ResultFolder, plan: Sequence[PlannedRun], finished: Finished[Outline], own_functions: Path
+    folder: ResultFolder, plan: Sequence[PlannedRun], finished: KnownResults[Outline], own_functions: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
     later; the other old views stay. Returns how many runs were, and what failed: views that could not be scored (the

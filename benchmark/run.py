@@ -32,16 +32,16 @@ from benchmark.durations import duration
 from benchmark.ensembles import Ensemble, ensembles, score_ensembles, sizes
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, work_of
-from benchmark.execution import Placed, recorded_name, train
+from benchmark.execution import Placed, carry_out, recorded_name
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.rescoring import score_again
 from benchmark.schedule import Outcome, Slot, run_labels
 from benchmark.search import plan_searches, select_searches
-from benchmark.store import Outline, ResultFolder, Unusable
+from benchmark.store import KnownResults, Outline, ResultFolder, Unusable
 from benchmark.tracking import add_track_option, chosen_trackers, listening
 
 
@@ -117,7 +117,7 @@ def _command(arguments: argparse.Namespace) -> int:
     all_scored = _score_again(console, asked)
     with listening(trackers, folder, asked.plan, console.print) as heard:
         placed = Placed(backend, slots, asked.where, asked.own_functions)
-        outcome = train(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
+        outcome = carry_out(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored and not outcome.unscored
     code = _print_end(console, asked, outcome, all_scored)
     if (
@@ -142,7 +142,7 @@ class _Asked:
     folder: ResultFolder
     outlines: list[Outline]
     unusable: list[Unusable]
-    finished: Finished[Outline]
+    finished: KnownResults[Outline]
     plan: list[PlannedRun]
 
     @property
@@ -236,8 +236,8 @@ def _score_ensembles(console: Console, asked: _Asked, wanted: list[Ensemble]) ->
     return not scored.lacking and not scored.failures
 
 
-def _finished(folder: ResultFolder, results: list[Outline]) -> Finished[Outline]:
-    return Finished.of(results, [result.run_id for result in results if folder.has_logits(result)])
+def _finished(folder: ResultFolder, results: list[Outline]) -> KnownResults[Outline]:
+    return KnownResults.of(results, [result.run_id for result in results if folder.has_logits(result)])
 
 
 def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:

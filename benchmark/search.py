@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.declarations import Search, Table, TableColumn, TableRow, Value
 from benchmark.errors import UserError
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import (
     Candidate,
     Inputs,
@@ -22,7 +22,7 @@ from benchmark.registry import (
     validation_view,
 )
 from benchmark.specs import RunSpec, ViewSpec, recipe_identity
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import Cell
 
 
@@ -102,7 +102,7 @@ def plan_searches(
     searches: Mapping[str, Table],
     seeds: Sequence[int],
     inputs: Inputs,
-    finished: Finished[Any],
+    finished: KnownResults[Any],
     redo: bool = False,
     leave_out: bool = False,
 ) -> list[PlannedRun]:
@@ -128,7 +128,7 @@ def choices(
     profile_name: str,
     name: str,
     table: Table,
-    finished: Finished[Result],
+    finished: KnownResults[Result],
     inputs: Inputs,
     seeds: Sequence[int],
 ) -> list[Choice]:
@@ -178,7 +178,7 @@ def choices(
     return [choice(subject) for subject in table_subjects(registry, table) if is_offered(profile, subject)]
 
 
-def _by_seed(finished: Finished[Result], run: RunSpec | None, seeds: Sequence[int]) -> dict[int, Result | None]:
+def _by_seed(finished: KnownResults[Result], run: RunSpec | None, seeds: Sequence[int]) -> dict[int, Result | None]:
     if run is None:
         return dict.fromkeys(seeds)
     return {seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds}

@@ -86,7 +86,8 @@ class Worker:
 
     def _train_and_score(self, job: Job, done: Result | None) -> tuple[Result, list[str]]:
         """The stored result, and what could not be scored: that is left for later, when the logits are there. They are
-        stored before anything is scored, and where scoring ended the process, the next attempt goes on from there.
+        stored before anything is scored, and where scoring ended the process, the next attempt goes on from there
+        (with ``redo`` it trains anew).
         """
         held = None
         if done is not None and not job.redo and len(done.scorable(job.views)) == len(job.views):

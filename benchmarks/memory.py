@@ -19,8 +19,9 @@ from tabulate import tabulate
 
 from benchmark.inputs import find_table_inputs, places
 from benchmark.jobs import Job, WorkerSetup
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import load_registry, select_tables
+from benchmark.store import KnownResults
 from benchmark.worker import Worker
 
 
@@ -86,7 +87,7 @@ def _plan(arguments: argparse.Namespace) -> list[PlannedRun]:
     found = find_table_inputs(registry, arguments.profile, tables.values(), where)
     if found.missing:
         sys.exit("\n".join(found.missing.values()))
-    return make_plan(registry, arguments.profile, tables, range(arguments.runs), found.inputs, Finished.of([]))
+    return make_plan(registry, arguments.profile, tables, range(arguments.runs), found.inputs, KnownResults.of([]))
 
 
 def _resident_mib() -> float:

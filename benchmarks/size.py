@@ -20,7 +20,7 @@ from tabulate import tabulate
 from benchmark.data import load_corpus
 from benchmark.declarations import Dataset
 from benchmark.models import build_encoder, load_encoder, load_tokenizer, tokenise
-from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run, resolve_view
+from benchmark.registry import Inputs, Registry, Subject, load_registry, method_view, resolve_run
 from benchmark.scoring import score_all
 from benchmark.store import CorruptionRecord, DataRecord, Logits
 from benchmark.training.loop import LabelledTexts, TrainingData, train
@@ -78,7 +78,7 @@ def _measure(registry: Registry, folder: Path, rows: int, labels: int, repeats: 
         training.append(trained.train_seconds / rows / _EPOCHS)
         logits = Logits(trained.validation_logits, data.validation.labels, trained.test_logits, data.test.labels)
         started = time.perf_counter()
-        score_all([resolve_view(registry, subject)], logits, _record(corpus.label_names, rows))
+        score_all([method_view(registry, subject.method)], logits, _record(corpus.label_names, rows))
         scoring.append(time.perf_counter() - started)
     return statistics.median(training), statistics.median(scoring)
 

@@ -67,8 +67,9 @@ def _timed(*arguments: str) -> float:
 def _plan(arguments: argparse.Namespace) -> "list[PlannedRun]":
     """The plan of seed 0."""
     from benchmark.inputs import find_table_inputs, places
-    from benchmark.plan import Finished, make_plan
+    from benchmark.plan import make_plan
     from benchmark.registry import load_registry, select_tables
+    from benchmark.store import KnownResults
 
     registry = load_registry()
     tables = select_tables(registry, arguments.profile, ["all"])
@@ -76,7 +77,7 @@ def _plan(arguments: argparse.Namespace) -> "list[PlannedRun]":
     found = find_table_inputs(registry, arguments.profile, tables.values(), where)
     if found.missing:
         sys.exit("\n".join(found.missing.values()))
-    return make_plan(registry, arguments.profile, tables, [0], found.inputs, Finished.of([]))
+    return make_plan(registry, arguments.profile, tables, [0], found.inputs, KnownResults.of([]))
 
 
 def _train_one(arguments: argparse.Namespace, planned: "PlannedRun") -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.environment import describe_environment
 from benchmark.inputs import Places
 from benchmark.jobs import WorkerSetup
-from benchmark.registry import Inputs, Registry, Subject, resolve_run, resolve_view
+from benchmark.registry import Inputs, Registry, Subject, method_view, resolve_run
 from benchmark.scoring import score
 from benchmark.specs import RunSpec, identity
 from benchmark.store import (
@@ -68,9 +68,9 @@ def made_result(
     run = resolve_run(registry, "tiny", subject, seed, inputs or tiny_inputs())
     n_labels = registry.datasets[run.data.dataset].source.labels
     logits = logits or made_logits(seed, n_labels)
-    views = [resolve_view(registry, subject)]
+    views = [method_view(registry, subject.method)]
     if subject.method == "bert":
-        views.append(resolve_view(registry, Subject(subject.dataset, subject.encoder, "ts", subject.corruption)))
+        views.append(method_view(registry, "ts"))
     data = made_data(logits.test_logits.shape[1], run.data.dataset, run.data.fingerprint, subject.corruption)
     return Result(
         schema_version=SCHEMA_VERSION,

@@ -9,9 +9,9 @@ import pytest
 
 from benchmark.claims import Judgement, Verdict, judge, judge_all
 from benchmark.declarations import Claim, Comparison, Tolerance
-from benchmark.plan import Finished
 from benchmark.registry import load_registry
 from benchmark.render import claims_summary, claims_to_latex, claims_to_markdown
+from benchmark.store import KnownResults
 from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow
 from tests.conftest import EXPERIMENTS
 from tests.results import tiny_inputs
@@ -43,7 +43,7 @@ def test_each_claim_holds_in_the_papers_own_numbers(name: str) -> None:
     """The words and sizes were taken over rightly: the paper's tables, taken as results, reproduce them."""
     wanted = REGISTRY.claims[name]
     table = REGISTRY.tables[wanted.table]
-    builder = GridBuilder(REGISTRY, "paper", Finished.of([]), tiny_inputs(), (0,))
+    builder = GridBuilder(REGISTRY, "paper", KnownResults.of([]), tiny_inputs(), (0,))
     empty = builder.build(wanted.table, table)
     filled = Grid(
         **{field: getattr(empty, field) for field in ("name", "number", "caption", "note", "seeds", "columns")},
@@ -262,7 +262,7 @@ def test_what_is_missing_of_several_comparisons_is_said() -> None:
 
 
 def test_verdicts_are_rendered_with_names_as_themselves() -> None:
-    builder = GridBuilder(REGISTRY, "paper", Finished.of([]), tiny_inputs(), ())
+    builder = GridBuilder(REGISTRY, "paper", KnownResults.of([]), tiny_inputs(), ())
     judgements = judge_all(builder)
     assert {item.verdict for item in judgements} == {"cannot be told"}
     markdown = claims_to_markdown(judgements, "A note.")

@@ -8,12 +8,12 @@ import pytest
 
 from benchmark.ensembles import combined, ensembles, score_ensembles
 from benchmark.metrics import softmax
-from benchmark.plan import Finished, make_plan
-from benchmark.registry import Registry, Subject, resolve_view, row_key, select_tables
+from benchmark.plan import make_plan
+from benchmark.registry import Registry, Subject, method_view, row_key, select_tables
 from benchmark.render.text import caption
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
-from benchmark.store import HELD, Logits, Result, ResultFolder, claim
+from benchmark.store import HELD, KnownResults, Logits, Result, ResultFolder, claim
 from benchmark.tables import GridBuilder, ResultFinder, SharedGrid, over_shared_seeds
 from tests.conftest import run_module
 from tests.results import made_data, made_logits, made_result, tiny_inputs
@@ -34,7 +34,7 @@ def stored(registry: Registry, folder: ResultFolder, *seeds: int, of: int = 0) -
 
 def scored(registry: Registry, folder: ResultFolder, *seeds: int) -> tuple[int, int]:
     wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), seeds, tiny_inputs())
-    found = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
+    found = score_ensembles(folder, list(wanted), KnownResults.of(folder.outlines()[0]))
     assert not found.failures
     return found.count, len(found.lacking)
 
@@ -62,7 +62,7 @@ def test_ensembles_share_no_run(registry: Registry, tmp_path: Path, seeds: tuple
 def test_an_ensemble_is_scored_once_and_again_when_a_member_changes(registry: Registry, tmp_path: Path) -> None:
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)
-    view = resolve_view(registry, replace(BERT, method="deep_ensemble"))
+    view = method_view(registry, "deep_ensemble")
     assert isinstance(view.calibrator, DeepEnsemble)
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
     first = next(result for result in folder.read_all()[0] if result.run.seed == 0)
@@ -110,7 +110,7 @@ def test_an_ensemble_that_cannot_be_scored_is_said_and_costs_no_other(registry: 
     logits.test_logits[0, 0] = np.nan
     folder.save(made_result(registry, BERT, 1), logits)
     wanted = ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), range(6), tiny_inputs())
-    found = score_ensembles(folder, list(wanted), Finished.of(folder.outlines()[0]))
+    found = score_ensembles(folder, list(wanted), KnownResults.of(folder.outlines()[0]))
     assert (found.count, found.lacking) == (1, [])
     (failure,) = found.failures
     assert "the test rows, calibrator deep_ensemble, could not be scored: ValueError" in failure
@@ -130,7 +130,7 @@ def test_a_cell_of_ensembles_has_fewer_values_than_seeds_and_says_so(registry: R
     scored(registry, folder, 0, 1, 2)
     tables = chosen(registry, "bert", "deep_ensemble")
     for seeds, values in (((0, 1, 2), 1), ((0,), 1), ((1, 2), 0), ((0, 1, 2, 3), 1)):
-        finished = Finished.of(folder.read_all()[0])
+        finished = KnownResults.of(folder.read_all()[0])
         grid = GridBuilder(registry, "tiny", finished, tiny_inputs(), seeds).build(
             "more_methods", tables["more_methods"]
         )
@@ -154,7 +154,7 @@ def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_
     tables = chosen(registry, "bert", "deep_ensemble", "brier")
 
     def shared(*more: Result) -> SharedGrid:
-        builder = GridBuilder(registry, "tiny", Finished.of([*results, *more]), tiny_inputs(), (0, 1, 2))
+        builder = GridBuilder(registry, "tiny", KnownResults.of([*results, *more]), tiny_inputs(), (0, 1, 2))
         return over_shared_seeds(builder, "x", tables["more_methods"])
 
     def labels(found: SharedGrid) -> list[str]:
@@ -170,18 +170,18 @@ def test_methods_are_compared_over_the_seeds_that_they_share_and_ensembles_have_
     assert (apart.grid.seeds, apart.short) == ((0, 1, 2), ())
     stored(registry, folder, 3)
     results += [result for result in folder.read_all()[0] if result.run.seed == 3]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0, 1, 2, 3))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0, 1, 2, 3))
     four = over_shared_seeds(builder, "x", tables["more_methods"])
     assert (labels(four), four.ensembles, four.short) == (["BERT"], (), ("Deep ensemble (3 seeds)",))
     stored(registry, folder, 4)
     results += [result for result in folder.read_all()[0] if result.run.seed == 4]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0, 1, 4))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0, 1, 4))
     others = over_shared_seeds(builder, "x", tables["more_methods"])  # as many seeds as it has members, but not those
     assert (labels(others), others.ensembles, others.short) == (["BERT"], (), ("Deep ensemble (3 seeds)",))
 
 
 def test_passes_with_dropout_are_scored_from_what_was_stored(registry: Registry, tmp_path: Path) -> None:
-    view = resolve_view(registry, replace(BERT, method="mc_dropout"))
+    view = method_view(registry, "mc_dropout")
     logits = made_logits(0)
     other = made_logits(1).test_logits
     held = replace(logits, mc_dropout={view.calibrator.passes: other})
@@ -202,7 +202,7 @@ def test_only_a_training_makes_passes_with_dropout(registry: Registry, tmp_path:
     for held in ({}, {20: logits.test_logits}):
         folder.save(made_result(registry, BERT, logits=logits), replace(logits, mc_dropout=held))
         results = folder.read_all()[0]
-        finished = Finished.of(results, [result.run_id for result in results])
+        finished = KnownResults.of(results, [result.run_id for result in results])
         (planned,) = make_plan(registry, "tiny", chosen(registry, "mc_dropout"), (0,), tiny_inputs(), finished)
         actions.append((planned.action, planned.reason))
     assert actions[0] == ("train", "passes with dropout are asked for, which only a training makes")
@@ -218,7 +218,7 @@ def test_passes_with_dropout_are_kept_by_whatever_trains_again(registry: Registr
     registry = replace(registry, tables=tables)
     main = select_tables(registry, "tiny", ["main"], ["tnews"], ["bert"])
     for results, expected in (([], []), (folder.outlines()[0], [7])):
-        (planned,) = make_plan(registry, "tiny", main, (0,), tiny_inputs(), Finished.of(results), redo=True)
+        (planned,) = make_plan(registry, "tiny", main, (0,), tiny_inputs(), KnownResults.of(results), redo=True)
         found = [view.calibrator.passes for view in planned.views if isinstance(view.calibrator, McDropout)]
         assert (planned.action, found) == ("train", expected)
 
@@ -227,12 +227,12 @@ def test_an_ensemble_of_runs_made_again_is_not_shown(registry: Registry, tmp_pat
     folder = ResultFolder(tmp_path, "tiny")
     stored(registry, folder, 0, 1, 2)
     scored(registry, folder, 0, 1, 2)
-    finder = ResultFinder(registry, "tiny", Finished.of(folder.read_all()[0]), tiny_inputs())
+    finder = ResultFinder(registry, "tiny", KnownResults.of(folder.read_all()[0]), tiny_inputs())
     subject = replace(BERT, method="deep_ensemble")
     assert not isinstance(finder.scored(subject, 0), str)
     assert finder.scored(subject, 1) == "an ensemble starts at another seed"
     stored(registry, folder, 2, of=1)
-    finder = ResultFinder(registry, "tiny", Finished.of(folder.read_all()[0]), tiny_inputs())
+    finder = ResultFinder(registry, "tiny", KnownResults.of(folder.read_all()[0]), tiny_inputs())
     assert finder.scored(subject, 0) == "one of its runs was made again since; benchmark.run scores it anew"
 
 
@@ -245,7 +245,7 @@ def test_an_ensemble_is_not_scored_into_a_run_that_is_being_made_again(
     first = next(outline for outline in folder.outlines()[0] if outline.run.seed == 0)
     wanted = list(ensembles(registry, "tiny", chosen(registry, "bert", "deep_ensemble"), (0, 1, 2), tiny_inputs()))
     with claim(folder.claims, first.run):
-        found = score_ensembles(folder, wanted, Finished.of(folder.outlines()[0]))
+        found = score_ensembles(folder, wanted, KnownResults.of(folder.outlines()[0]))
     assert (found.count, found.failures) == (0, [f"{folder.path(first.run)}: {HELD}"])
     assert scored(registry, folder, 0, 1, 2) == (1, 0)
 

@@ -25,9 +25,8 @@ from benchmark.figures.series import (
     training_courses,
 )
 from benchmark.figures.words import missing_sentence
-from benchmark.plan import Finished
 from benchmark.registry import Registry, Subject, load_registry
-from benchmark.store import EpochRecord, Reliability, Result, ResultFolder
+from benchmark.store import EpochRecord, KnownResults, Reliability, Result, ResultFolder
 from benchmark.tables import GridBuilder, ResultFinder, seeds_in_words
 from tests.conftest import EXPERIMENTS, run_module
 from tests.results import failed_result, made_logits, made_result, tiny_inputs, with_scores
@@ -50,13 +49,13 @@ def only(registry: Registry, *names: str, **changes: object) -> Registry:
 
 def source(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,)) -> Source:
     labels = {name: method.label for name, method in registry.methods.methods.items()}
-    return Source(ResultFinder(registry, "tiny", Finished.of(results), tiny_inputs()), seeds, labels)
+    return Source(ResultFinder(registry, "tiny", KnownResults.of(results), tiny_inputs()), seeds, labels)
 
 
 def drawn(
     registry: Registry, results: list[Result], folder: Path, seeds: tuple[int, ...] = (0,)
 ) -> tuple[list[str], list[str]]:
-    paths, remarks = draw_figures(registry, "tiny", Finished.of(results), tiny_inputs(), seeds, folder)
+    paths, remarks = draw_figures(registry, "tiny", KnownResults.of(results), tiny_inputs(), seeds, folder)
     assert all(path.is_file() for path in paths)
     return [path.name for path in paths], remarks
 
@@ -172,7 +171,7 @@ def test_points_stand_beside_the_papers(registry: Registry) -> None:
         for seed in (0, 1)
     ]
     table = registry.tables["main"]
-    grid = GridBuilder(registry, "tiny", Finished.of(made), tiny_inputs(), (0, 1)).build("main", table)
+    grid = GridBuilder(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0, 1)).build("main", table)
     panels = scatter_panels(grid, table)
     assert [panel.dataset for panel in panels] == ["tnews", "hwu64", "banking77"]  # and no average
     bert, _, hs_rau = panels[0].points  # TS has a view of BERT's run
@@ -305,7 +304,7 @@ def test_what_cannot_be_drawn_is_said_and_no_old_picture_stays(registry: Registr
 
 
 def footer(registry: Registry, results: list[Result], figure: str, seeds: tuple[int, ...] = (0,)) -> str:
-    composer = Composer(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
+    composer = Composer(registry, "tiny", KnownResults.of(results), tiny_inputs(), seeds)
     with composer.house_style():
         picture = composer.draw(registry.figures[figure], "tnews")
     assert not isinstance(picture, str), picture
@@ -329,7 +328,7 @@ def test_many_labels_with_long_names_stay_on_the_sheet(registry: Registry) -> No
     names = [f"a_label_whose_name_is_far_too_long_to_be_written_out_in_full_{index}" for index in range(170)]
     data = result.data.model_copy(update={"label_names": names, "train_label_counts": list(range(170))})
     made = [result.model_copy(update={"data": data})]
-    composer = Composer(registry, "tiny", Finished.of(made), tiny_inputs(), (0,))
+    composer = Composer(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,))
     with composer.house_style():
         picture = composer.draw(registry.figures["per_label"], "tnews")
         assert picture.get_figheight() < 9.9
@@ -367,7 +366,7 @@ def chinese(registry: Registry) -> list[Result]:
 
 
 def label_texts(registry: Registry) -> tuple[list[str], list[str]]:
-    composer = Composer(registry, "tiny", Finished.of(chinese(registry)), tiny_inputs(), (0,))
+    composer = Composer(registry, "tiny", KnownResults.of(chinese(registry)), tiny_inputs(), (0,))
     with composer.house_style():
         picture = composer.draw(registry.figures["per_label"], "tnews")
         return [label.get_text() for label in picture.axes[0].get_yticklabels()], composer.complaints()

@@ -14,9 +14,10 @@ from benchmark.calibrators import fit
 from benchmark.declarations import TableColumn, TableRow
 from benchmark.errors import UserError
 from benchmark.models.heads import build_head
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import Inputs, Subject, load_registry, resolve_run, select_tables
 from benchmark.specs import OwnCalibrator, OwnHead, OwnTerm, identity, readable_name
+from benchmark.store import KnownResults
 from benchmark.tables import GridBuilder
 from benchmark.training.objective import Objective
 from benchmark.training.terms import live_term
@@ -150,7 +151,7 @@ methods:
     rows = (tuple(TableRow(method=method) for method in methods),)
     column = TableColumn(label="TNEWS", dataset="tnews", metrics=("f1",))
     table = tables["main"].model_copy(update={"rows": rows, "columns": (column,)})
-    plan = make_plan(registry, "tiny", {"main": table}, [0], tiny_inputs(), Finished.of([]))
+    plan = make_plan(registry, "tiny", {"main": table}, [0], tiny_inputs(), KnownResults.of([]))
     assert [planned.methods for planned in plan] == [
         ("m_whole",),
         ("m_real",),
@@ -344,7 +345,7 @@ def loss(logits, labels):
 def test_that_a_function_has_changed_since_its_result_is_said(own: Path) -> None:
     before = load_registry(own.parent)
     result = made_result(before, Subject("tnews", "base", "mine"))
-    finished, inputs = Finished.of([result], [result.run_id]), tiny_inputs()
+    finished, inputs = KnownResults.of([result], [result.run_id]), tiny_inputs()
 
     def reasons() -> tuple[str, object]:
         registry = load_registry(own.parent)

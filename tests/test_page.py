@@ -18,9 +18,8 @@ import pytest
 from benchmark.claims import Judgement
 from benchmark.page import to_page
 from benchmark.page.reliability import BINS, diagram_data
-from benchmark.plan import Finished
 from benchmark.registry import Registry, Subject, select_tables
-from benchmark.store import Result, ResultFolder
+from benchmark.store import KnownResults, Result, ResultFolder
 from benchmark.tables import GridBuilder
 from tests.conftest import Command
 from tests.results import failed_result, made_result, tiny_inputs, with_scores
@@ -56,7 +55,7 @@ def results(registry: Registry) -> list[Result]:
 
 
 def builder(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0, 1)) -> GridBuilder:
-    return GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
+    return GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), seeds)
 
 
 def render(

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, Subject, select_tables
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from tests.results import failed_result, made_result, tiny_inputs
 
 
@@ -15,7 +15,7 @@ def plan(registry: Registry, profile: str, *tables: str, seeds: tuple[int, ...] 
     selection = {key: options.pop(key) for key in ("datasets", "methods") if key in options}
     chosen = select_tables(registry, profile, list(tables), **selection)
     inputs = options.pop("inputs", tiny_inputs())
-    finished = options.pop("finished", Finished.of([]))
+    finished = options.pop("finished", KnownResults.of([]))
     return make_plan(registry, profile, chosen, seeds, inputs, finished, **options)
 
 
@@ -66,7 +66,7 @@ def bert(registry: Registry, **options) -> Result:
 
 
 def decide(registry: Registry, *results: Result, with_logits: bool = False, **options) -> PlannedRun:
-    finished = Finished.of(results, [result.run_id for result in results] if with_logits else ())
+    finished = KnownResults.of(results, [result.run_id for result in results] if with_logits else ())
     (only,) = plan(registry, "tiny", "main", datasets=["tnews"], methods=["bert"], finished=finished, **options)
     return only
 
@@ -154,7 +154,7 @@ def test_every_cell_of_every_table_finds_its_run_in_the_plan(registry: Registry)
 def test_calibrators_of_optional_tables_are_scored_only_where_those_are_asked_for(registry: Registry) -> None:
     def kinds(*names: str, more: tuple[str, ...] = ()) -> list[str]:
         tables = select_tables(registry, "tiny", list(names), methods=["bert", "ts", *more])
-        plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), Finished.of([]))
+        plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), KnownResults.of([]))
         views = next(planned.views for planned in plan if planned.run.data.dataset == "tiny_tnews")
         return [view.calibrator.kind for view in views if view.calibrator]
 

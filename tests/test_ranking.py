@@ -2,11 +2,10 @@
 
 import pytest
 
-from benchmark.plan import Finished
 from benchmark.ranking import MEASURES, Ranking, rank_methods
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.render import ranking_to_markdown
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder
 from tests.results import made_result, tiny_inputs, with_scores
 
@@ -19,7 +18,7 @@ def scored(registry: Registry, method: str, **scores: float) -> Result:
 
 
 def ranking(registry: Registry, results: list[Result]) -> list[Ranking]:
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["main", "noise", "low_frequency"])
     return rank_methods(builder, tables.values())
 
@@ -55,7 +54,7 @@ def test_a_method_without_results_is_left_out_and_one_alone_has_no_rank(registry
 def test_methods_without_a_seed_in_common_have_no_ranks(registry: Registry) -> None:
     first = scored(registry, "ls", ece=0.3)
     other = with_scores(made_result(registry, Subject("tnews", "base", "avuc"), 1), **dict.fromkeys(LOWER_BETTER, 0.5))
-    builder = GridBuilder(registry, "tiny", Finished.of([first, other]), tiny_inputs(), (0, 1))
+    builder = GridBuilder(registry, "tiny", KnownResults.of([first, other]), tiny_inputs(), (0, 1))
     assert rank_methods(builder, select_tables(registry, "tiny", ["main"]).values()) == []
 
 
@@ -71,7 +70,7 @@ def test_the_table_names_measures_and_agreement(registry: Registry) -> None:
 
 def test_only_methods_on_the_base_encoder_are_ranked(registry: Registry) -> None:
     results = [scored(registry, "ls", ece=0.3), scored(registry, "hs_rau", ece=0.1)]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     (found,) = rank_methods(builder, select_tables(registry, "tiny", ["main", "encoders"]).values())
     assert found.methods == ("HS-RAU", "LS")
 

@@ -15,11 +15,11 @@ import pytest
 
 from benchmark.inputs import find_inputs, places
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.schedule import Device, Pool, Slot, Update
 from benchmark.specs import identity
-from benchmark.store import ResultFolder
+from benchmark.store import KnownResults, ResultFolder
 from benchmark.worker import Worker
 from tests.conftest import PROJECT
 from tests.fake_worker import SLEEPS
@@ -58,7 +58,7 @@ def jobs_of(registry: Registry, cache: Path, methods: list[str], epochs: list[in
     """Jobs on generated data; their lengths as asked."""
     inputs = find_inputs(registry, ["tiny_banking77"], ["tiny_base"], places(None, None, cache)).inputs
     tables = select_tables(registry, "tiny", ["main"], ["banking77"], methods)
-    plan = make_plan(registry, "tiny", tables, [0], inputs, Finished.of([]))
+    plan = make_plan(registry, "tiny", tables, [0], inputs, KnownResults.of([]))
     jobs = []
     for planned, count in zip(plan, epochs, strict=True):
         optimisation = planned.run.optimisation.model_copy(update={"epochs": count})

@@ -14,9 +14,10 @@ from benchmark.data import load_corpus
 from benchmark.losses import rau_loss
 from benchmark.models import build_encoder, build_head
 from benchmark.own_data import OwnFiles, write_own_entries
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import Inputs, candidates, load_registry, select_tables
+from benchmark.store import KnownResults
 from tests.conftest import EXPERIMENTS, PROJECT, run_module
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -101,7 +102,7 @@ def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) ->
     registry = load_registry(experiments)
     assert registry.left_out == {}
     tables = select_tables(registry, "my_curve", ["my_curve"])
-    plan = make_plan(registry, "my_curve", tables, [0], Inputs(), Finished.of([]))
+    plan = make_plan(registry, "my_curve", tables, [0], Inputs(), KnownResults.of([]))
     few, whole = (load_corpus(name, registry.datasets[name], ()) for name in ("my_100", "my"))
     assert (len(few.train), len(whole.train)) == (100, 424)
     epochs = {run.run.data.dataset: run.run.optimisation.epochs for run in plan}
@@ -109,7 +110,7 @@ def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) ->
     assert (few.validation.texts, few.test.texts) == (whole.validation.texts, whole.test.texts)
     assert set(few.train.texts) < set(whole.train.texts)
     tables = select_tables(registry, "my", ["my_noise", "my_rare"])
-    plan = make_plan(registry, "my", tables, [0], Inputs(), Finished.of([]))
+    plan = make_plan(registry, "my", tables, [0], Inputs(), KnownResults.of([]))
     assert sorted(run.run.data.corruption for run in plan) == [0.0, 0.0, 0.2, 0.2]
 
 
@@ -131,7 +132,7 @@ def test_the_readme_counts_claims_and_trainings_as_they_are() -> None:
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| (\d+)", README, flags=re.MULTILINE)
     assert [name for name, _ in rows] == list(registry.profiles)
     for name, count in rows:
-        plan = make_plan(registry, name, select_tables(registry, name, ["all"]), [0], Inputs(), Finished.of([]))
+        plan = make_plan(registry, name, select_tables(registry, name, ["all"]), [0], Inputs(), KnownResults.of([]))
         assert len(plan) == int(count), name
 
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from benchmark.declarations import TableRow
-from benchmark.plan import Finished
 from benchmark.recommendation import Recommendation, recommend, rule_in_words
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.specs import RESAMPLED
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder
 from tests.results import from_before, made_result, tiny_inputs, with_scores
 
@@ -37,7 +36,7 @@ def scored(
 def advice(
     registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,), by: str = "ece"
 ) -> list[Recommendation]:
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), seeds)
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), seeds)
     return recommend(builder, select_tables(registry, "tiny", ["main"]).values(), by)
 
 
@@ -148,7 +147,7 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
     rows = ((TableRow(method="ts"), TableRow(method="ls")),)
     first = registry.tables["main"].model_copy(update={"rows": rows})
     builder = GridBuilder(
-        registry, "tiny", Finished.of([bounded, scored(registry, "ls", 0.80, 0.41)]), tiny_inputs(), (0,)
+        registry, "tiny", KnownResults.of([bounded, scored(registry, "ls", 0.80, 0.41)]), tiny_inputs(), (0,)
     )
     (found,) = recommend(builder, [first])
     assert found.method == "TS"  # it is the one to compare with
@@ -236,7 +235,7 @@ def test_a_method_that_is_behind_does_not_cost_the_others_their_seeds(registry: 
 
 def test_another_table_does_not_put_another_baseline_in_the_place_of_a_missing_one(registry: Registry) -> None:
     results = [scored(registry, "hs_rau", 0.80, 0.30), scored(registry, "without_hs", 0.80, 0.40)]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["main", "ablation"])
     assert recommend(builder, tables.values()) == []
     alone = select_tables(registry, "tiny", ["ablation"])
@@ -391,7 +390,7 @@ def test_the_methods_of_several_tables_are_compared_together(registry: Registry)
         scored(registry, "focal", 0.80, 0.20),
         scored(registry, "without_hs", 0.80, 0.10),
     ]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["main", "main_full", "ablation", "more_methods"])
     (found,) = recommend(builder, tables.values())
     assert found.sentences[-1] == "Compared: BERT, TS, LS, Focal loss."
@@ -402,7 +401,7 @@ def test_the_methods_of_several_tables_are_compared_together(registry: Registry)
 
 def test_the_first_table_with_advice_gives_it(registry: Registry) -> None:
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     tables = select_tables(registry, "tiny", ["encoders", "noise", "main"])
     assert [item.method for item in recommend(builder, tables.values())] == ["LS"]
 
@@ -411,7 +410,7 @@ def test_the_first_table_with_advice_gives_it(registry: Registry) -> None:
 def test_a_registry_without_the_deciding_metrics_gives_none(registry: Registry, missing: str) -> None:
     metrics = {name: metric for name, metric in registry.metrics.items() if name != missing}
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
-    builder = GridBuilder(replace(registry, metrics=metrics), "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(replace(registry, metrics=metrics), "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     assert recommend(builder, select_tables(registry, "tiny", ["main"]).values()) == []
 
 
@@ -514,5 +513,5 @@ def test_chance_is_a_mean_over_all_seeds_or_not_said(registry: Registry) -> None
 
 def test_advice_is_on_the_base_encoder_alone(registry: Registry) -> None:
     made = [made_result(registry, Subject("tnews", "albert_tiny", name)) for name in ("bert", "hs_rau")]
-    builder = GridBuilder(registry, "tiny", Finished.of(made), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,))
     assert recommend(builder, select_tables(registry, "tiny", ["encoders"]).values()) == []

@@ -76,6 +76,7 @@ MISTAKES = [
     ("methods", "head: linear\n    loss: [mixup]", "head: hyperspherical\n    loss: [mixup]", r"methods\.mixup\.head: mixup needs a head of the kind linear, not hyperspherical\.$"),
     ("profiles", "learning_rate: 4.0e-5", "learning_rate: 4e-5", r"profiles\.paper\.training\.1\.learning_rate: YAML reads 4e-5 as text.*write 4\.0e-5\.$"),
     ("profiles", "epsilon: 1.0e-8", "epsilon: 1E8", r"epsilon: YAML reads 1E8 as text.*write 1\.0e\+8\.$"),
+    ("methods", "    divergence: forward\n", "", r"losses\.poscal: the divergence is not said; write divergence: forward, as in"),
     ("profiles", "epochs: 23", "epochs: 023", r"epochs: YAML reads 023 as the number 19; write it in decimals"),
     ("profiles", "epochs: 23", "epochs: 1:30", r"epochs: YAML reads 1:30 as the number 90; write it in decimals"),
     ("profiles", "learning_rate: 4.0e-5", "learning_rate: 1:30.5", r"YAML reads 1:30\.5 as the number 90\.5; write it"),

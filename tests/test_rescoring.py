@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from benchmark import rescoring
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.rescoring import score_again
 from benchmark.specs import RESAMPLED
-from benchmark.store import HELD, Outline, ResultFolder, claim
+from benchmark.store import HELD, KnownResults, Outline, ResultFolder, claim
 from tests.results import from_before, made_logits, made_result, tiny_inputs
 
 
 def half_scored(
     registry: Registry, folder: ResultFolder, seeds: list[int]
-) -> tuple[list[PlannedRun], Finished[Outline]]:
+) -> tuple[list[PlannedRun], KnownResults[Outline]]:
     """Runs of BERT that lack the view of temperature scaling, and what is to be done of them."""
     for seed in seeds:
         whole = made_result(registry, Subject("tnews", "base", "bert"), seed)
@@ -25,7 +25,7 @@ def half_scored(
         logits = made_logits(seed, len(whole.data.label_names))
         folder.save(whole.model_copy(update={"views": plain}), logits)
     outlines, _ = folder.outlines()
-    finished = Finished.of(outlines, [outline.run_id for outline in outlines])
+    finished = KnownResults.of(outlines, [outline.run_id for outline in outlines])
     tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
     plan = make_plan(registry, "tiny", tables, seeds, tiny_inputs(), finished)
     assert [planned.action for planned in plan] == ["score"] * len(seeds)
@@ -62,7 +62,7 @@ def test_resamples_that_lack_a_measure_which_came_later_are_made_anew(registry: 
     folder.save(from_before(whole))
     outlines, _ = folder.outlines()
     tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
-    without, finished = Finished.of(outlines, []), Finished.of(outlines, [outlines[0].run_id])
+    without, finished = KnownResults.of(outlines, []), KnownResults.of(outlines, [outlines[0].run_id])
     assert [one.action for one in make_plan(registry, "tiny", tables, [0], tiny_inputs(), without)] == ["skip"]
     plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), finished)
     assert score_again(folder, plan, finished, tmp_path) == (1, [])

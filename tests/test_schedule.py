@@ -14,12 +14,12 @@ from benchmark.durations import duration
 from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import _until_signalled, in_order, record_death
 from benchmark.jobs import EpochDone, Job, JobEnded
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run
 from benchmark.schedule import Device, Display, Update, find_devices, make_slots, run_labels
 from benchmark.schedule.memory import host_memory
 from benchmark.specs import identity
-from benchmark.store import ResultFolder
+from benchmark.store import KnownResults, ResultFolder
 from tests.conftest import EXPERIMENTS
 from tests.results import failed_result, made_result, tiny_inputs
 
@@ -245,7 +245,7 @@ def test_before_any_has_ended_those_at_work_tell_the_time_left(registry: Registr
 
 def test_one_of_each_encoder_and_data_set_is_measured_first(registry: Registry) -> None:
     tables = {name: registry.tables[name] for name in ("main", "encoders")}
-    plan = make_plan(registry, "tiny", tables, [0, 1], tiny_inputs(), Finished.of([]))
+    plan = make_plan(registry, "tiny", tables, [0, 1], tiny_inputs(), KnownResults.of([]))
     works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in plan}
     estimator = Estimator("cpu", "c")
     ordered = in_order(plan, works, estimator)

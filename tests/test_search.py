@@ -6,14 +6,13 @@ import pytest
 
 from benchmark.declarations import Axis, Search, TrainingRule
 from benchmark.errors import UserError
-from benchmark.plan import Finished
 from benchmark.prepare import _plan as prepared_runs
 from benchmark.registry import Candidate, Registry, Subject, candidates, resolve_run, validation_view
 from benchmark.registry.candidates import known_settings
 from benchmark.render import search_to_markdown
 from benchmark.search import Choice, choices, plan_searches, searches_for, select_searches, value_in_words
 from benchmark.specs import OwnTerm, identity
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import of_tables
 from tests.results import failed_result, made_result, tiny_inputs
 
@@ -50,7 +49,7 @@ def result(candidate: Candidate, seed: int = 0, **scores: float) -> Result:
 
 def choose(registry: Registry, results: list[Result], seeds: tuple[int, ...] = (0,)) -> Choice:
     table = select_searches(registry, "tiny", ["rates"])["rates"]
-    (found,) = choices(registry, "tiny", "rates", table, Finished.of(results), tiny_inputs(), seeds)
+    (found,) = choices(registry, "tiny", "rates", table, KnownResults.of(results), tiny_inputs(), seeds)
     return found
 
 
@@ -60,7 +59,7 @@ def test_a_data_set_for_which_the_profile_has_no_encoder_is_no_part_of_a_search(
     partly = replace(searching, profiles=searching.profiles | {"tiny": part}, searches={"rates": everywhere})
     table = select_searches(partly, "tiny", ["rates"])["rates"]
     assert len(table.columns) > 1
-    (found,) = choices(partly, "tiny", "rates", table, Finished.of([]), tiny_inputs(), (0,))
+    (found,) = choices(partly, "tiny", "rates", table, KnownResults.of([]), tiny_inputs(), (0,))
     assert found.dataset == partly.dataset_label(part, BERT.dataset)
 
 
@@ -71,7 +70,7 @@ def test_a_method_that_cannot_be_trained_ends_no_report_of_a_search(registry: Re
     changed = replace(registry, profiles=registry.profiles | {"tiny": late}, searches={"rates": both})
     table = select_searches(changed, "tiny", ["rates"])["rates"]
     made = [result(candidate, f1=0.8) for candidate in candidates(changed, "tiny", both)]
-    found = choices(changed, "tiny", "rates", table, Finished.of(made), tiny_inputs(), (0,))
+    found = choices(changed, "tiny", "rates", table, KnownResults.of(made), tiny_inputs(), (0,))
     assert [(one.method, any(tried.chosen for tried in one.tried)) for one in found] == [
         ("BERT", True),
         ("PosCal", False),
@@ -136,7 +135,7 @@ def test_values_that_do_not_go_together_are_refused_only_together(registry: Regi
 def test_a_candidate_is_planned_once_and_told_apart_by_its_settings(searching: Registry) -> None:
     twice = replace(searching, searches={"rates": RATES, "again": RATES})
     tables = select_searches(twice, "tiny", ["rates", "again"])
-    done = Finished.of([result(candidates(twice, "tiny", RATES)[3])])
+    done = KnownResults.of([result(candidates(twice, "tiny", RATES)[3])])
     plan = plan_searches(twice, "tiny", tables, [0], tiny_inputs(), done)
     assert [planned.action for planned in plan] == ["train", "train", "train", "skip"]
     assert {planned.tables for planned in plan} == {("rates", "again")}

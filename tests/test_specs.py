@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from benchmark.registry import Inputs, Registry, Subject, load_registry, resolve_run, resolve_view
+from benchmark.registry import Inputs, Registry, Subject, load_registry, method_view, resolve_run
 from benchmark.specs import (
     DataSpec,
     RunSpec,
@@ -168,7 +168,7 @@ def test_metric_settings_change_the_view_and_not_the_run(registry: Registry, run
     from dataclasses import replace
 
     twenty = replace(registry, scoring=registry.scoring.model_copy(update={"ece_bins": 20}))
-    assert identity(resolve_view(registry, subject)) != identity(resolve_view(twenty, subject))
+    assert identity(method_view(registry, subject.method)) != identity(method_view(twenty, subject.method))
     assert resolve_run(twenty, "paper", subject, 0, INPUTS) == run
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark.errors import UserError
-from benchmark.registry import Registry, Subject, resolve_view
+from benchmark.registry import Registry, Subject, method_view
 from benchmark.specs import readable_name
 from benchmark.store import Result, ResultFolder, claim, is_held, packed_size
 from benchmark.store.logits import pack
@@ -217,7 +217,7 @@ def test_an_outline_is_the_result_as_planning_sees_it(registry: Registry, folder
     folder.save(failed_result(result.run.model_copy(update={"seed": 1})))
     (wholes, _), (outlines, _) = folder.read_all(), folder.outlines()
     wanted = [view.view for view in result.views]
-    wanted.append(resolve_view(registry, Subject("tnews", "base", "mc_dropout")))
+    wanted.append(method_view(registry, "mc_dropout"))
     for whole, outline in zip(wholes, outlines, strict=True):
         for name in ("run_id", "run", "status", "logits", "failure"):
             assert getattr(outline, name) == getattr(whole, name)

@@ -15,9 +15,10 @@ import yaml
 
 from benchmark.inputs import find_inputs, places
 from benchmark.jobs import Job, JobEnded
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import Registry, load_registry, select_tables
 from benchmark.schedule import Device, Pool, Slot, local_workers
+from benchmark.store import KnownResults
 from benchmark.worker import Worker
 from tests.conftest import PROJECT, Command
 from tests.results import worker_setup
@@ -166,7 +167,7 @@ def test_a_run_that_memory_does_not_suffice_for_is_tried_in_pieces(
     registry, where = load_registry(experiments), places(None, None, cache_dir)
     inputs = find_inputs(registry, ["tiny_hwu64"], ["tiny_base"], where).inputs
     tables = select_tables(registry, "tiny", ["main"], ["hwu64"], ["bert"])
-    (planned,) = make_plan(registry, "tiny", tables, [0], inputs, Finished.of([]))
+    (planned,) = make_plan(registry, "tiny", tables, [0], inputs, KnownResults.of([]))
     job = Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False)
     setup, updates = worker_setup(tmp_path / "results", where), []
     command = (sys.executable, "-c", LIMITED, str(ROOM))
@@ -190,7 +191,7 @@ def test_a_worker_whose_scheduler_is_gone_leaves_no_failed_run(
         select_tables(registry, "tiny", ["main"], ["banking77"], ["bert"]),
         [0],
         inputs,
-        Finished.of([]),
+        KnownResults.of([]),
     )
     setup = worker_setup(tmp_path / "results", where)
 

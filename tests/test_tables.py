@@ -13,15 +13,15 @@ from benchmark.declarations import Comparison, TrainingRule
 from benchmark.errors import UserError
 from benchmark.inputs import FoundInputs, places
 from benchmark.page.details import detail
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import (
     Inputs,
     Registry,
     Subject,
     load_registry,
+    method_view,
     methods_of,
     resolve_run,
-    resolve_view,
     select_tables,
     validation_view,
 )
@@ -30,7 +30,7 @@ from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
 from benchmark.report import _inputs
 from benchmark.reporting import advice_in, claims_in, ranking_in
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import (
     Cell,
     Grid,
@@ -63,7 +63,7 @@ def results(registry: Registry) -> list[Result]:
 
 
 def grid(registry: Registry, results: list[Result], name: str, seeds: tuple[int, ...] = (0,), inputs=None) -> Grid:
-    builder = GridBuilder(registry, "tiny", Finished.of(results), inputs or tiny_inputs(), seeds)
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), inputs or tiny_inputs(), seeds)
     return builder.build(name, select_tables(registry, "tiny", [name])[name])
 
 
@@ -98,12 +98,12 @@ def test_a_method_that_cannot_be_trained_costs_its_own_row(registry: Registry, r
     assert row(made, "ls").cells[0].mean == pytest.approx(81.0)
     assert row(made, "poscal").cells[0].why_missing.startswith("it cannot be trained: Profile tiny trains poscal on")
     tables = select_tables(changed, "tiny", ["main"])
-    plan = make_plan(changed, "tiny", tables, (0,), tiny_inputs(), Finished.of([]), leave_out=True)
+    plan = make_plan(changed, "tiny", tables, (0,), tiny_inputs(), KnownResults.of([]), leave_out=True)
     assert {method for planned in plan for method in planned.methods} == {"bert", "ts", "ls", "avuc", "hs_rau"}
 
 
 def test_a_table_of_one_data_set_names_it(registry: Registry, results: list[Result]) -> None:
-    builder = GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
     made = builder.build("main", select_tables(registry, "tiny", ["main"], datasets=["hwu64"])["main"])
     assert "| Model   |   HWU64 F1 |   HWU64 ECE |" in to_markdown(made)
     assert r"\multicolumn{2}{c}{HWU64}" in to_latex(made)
@@ -254,7 +254,7 @@ def test_so_do_advice_ranks_verdicts_and_searches(registry: Registry) -> None:
     table = {"main": registry.tables["main"]}
     for second, mixed in ((other, True), (ls, False)):
         judging = replace(registry, claims=claims)
-        builder = GridBuilder(judging, "tiny", Finished.of([bert, second]), tiny_inputs(), (0,))
+        builder = GridBuilder(judging, "tiny", KnownResults.of([bert, second]), tiny_inputs(), (0,))
         for texts in (advice_in(builder, table), ranking_in(builder, table), claims_in(builder, "markdown")):
             (text,) = texts.values()
             assert ("Trained in bfloat16 and float32" in text) == mixed, text
@@ -295,7 +295,7 @@ def test_several_methods_on_another_encoder_are_told_apart(registry: Registry) -
     declared = registry.tables["encoders"]
     rows = [declared.rows[0][0].model_copy(update={"method": name}) for name in ("bert", "ts", "ls")]
     several = declared.model_copy(update={"rows": (tuple(rows),)})
-    builder = GridBuilder(registry, "tiny", Finished.of([]), tiny_inputs(), (0,))
+    builder = GridBuilder(registry, "tiny", KnownResults.of([]), tiny_inputs(), (0,))
     (group,) = builder.build("encoders", several).groups
     assert [one.label for one in group] == ["tiny albert, BERT", "tiny albert, TS", "tiny albert, LS"]
 
@@ -421,7 +421,7 @@ def test_labels_without_test_rows_are_said(registry: Registry) -> None:
     lacking = ls.model_copy(update={"views": views})
     sentence = "2 labels have no test row and count as 0 in precision, recall and F1."
     for second, said in ((lacking, True), (ls, False)):
-        builder = GridBuilder(registry, "tiny", Finished.of([bert, second]), tiny_inputs(), (0,))
+        builder = GridBuilder(registry, "tiny", KnownResults.of([bert, second]), tiny_inputs(), (0,))
         (advice,) = advice_in(builder, {"main": registry.tables["main"]}).values()
         for text in (advice, to_markdown(builder.build("main", registry.tables["main"]))):
             assert (sentence in text) == said
@@ -474,9 +474,9 @@ def test_an_input_that_cannot_be_read_hides_no_other(registry: Registry, monkeyp
 
 def test_scores_of_other_settings_or_contents_belong_to_no_method(registry: Registry) -> None:
     run = made_result(registry, Subject("tnews", "base", "bert")).run
-    test, validation = resolve_view(registry, Subject("tnews", "base", "bert")), validation_view(registry)
+    test, validation = method_view(registry, "bert"), validation_view(registry)
     assert methods_of(registry, run, test) == methods_of(registry, run, validation) == "bert"
-    scaled = resolve_view(registry, Subject("tnews", "base", "ts"))
+    scaled = method_view(registry, "ts")
     assert methods_of(registry, run, scaled) == "ts"
     for view in (test, validation, scaled):
         assert methods_of(registry, run, view.model_copy(update={"ece_bins": view.ece_bins + 1})) == ""
@@ -550,7 +550,7 @@ def test_every_table_compiles(registry: Registry, results: list[Result], tmp_pat
     tables += [to_latex(grid(registry, results, name), compare=True) for name in registry.tables]
     tables.append(to_latex(named_grid(NAMES)))
     tables.append(
-        claims_to_latex(judge_all(GridBuilder(registry, "tiny", Finished.of(results), tiny_inputs(), (0,))), "")
+        claims_to_latex(judge_all(GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))), "")
     )
     (tmp_path / "tables.tex").write_text(to_document(tables), encoding="utf-8")
     options = [] if "tectonic" in ENGINE else ["-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]

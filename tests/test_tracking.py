@@ -14,11 +14,11 @@ import pytest
 from benchmark.errors import UserError
 from benchmark.inputs import find_inputs, places
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, parse_event
-from benchmark.plan import Finished, PlannedRun, make_plan
+from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.schedule import Device, Pool, Slot, Update, local_workers
 from benchmark.specs import RunSpec, readable_name, term_name
-from benchmark.store import Result, ResultFolder
+from benchmark.store import KnownResults, Result, ResultFolder
 from benchmark.tracking import TrackedRun, chosen_trackers, listening
 from benchmark.tracking.listening import epoch_numbers
 from benchmark.worker import Worker
@@ -405,7 +405,7 @@ def test_the_worker_says_what_the_loop_recorded(registry: Registry, cache_dir: P
     where = places(None, None, cache_dir)
     inputs = find_inputs(registry, ["tiny_banking77"], ["tiny_base"], where).inputs
     tables = select_tables(registry, "tiny", ["main"], ["banking77"], ["hs_rau"])
-    (planned,) = make_plan(registry, "tiny", tables, [0], inputs, Finished.of([]))
+    (planned,) = make_plan(registry, "tiny", tables, [0], inputs, KnownResults.of([]))
     setup = worker_setup(tmp_path / "results", where)
     job = Job(run=planned.run, views=planned.views, dataset=planned.dataset, encoder=planned.encoder, redo=False)
     said = io.StringIO()

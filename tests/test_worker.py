@@ -18,12 +18,12 @@ from benchmark.errors import UserError
 from benchmark.inputs import find_inputs, find_table_inputs, places
 from benchmark.jobs import Job
 from benchmark.models import build_encoder
-from benchmark.plan import Finished, make_plan
+from benchmark.plan import make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.rescoring import score_again
 from benchmark.scoring import score
 from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
-from benchmark.store import Logits, Result, ResultFolder, ViewRecord, packed_size
+from benchmark.store import KnownResults, Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
 from benchmark.workbench import LoadedEncoder, Workbench
@@ -91,7 +91,7 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     folder = ResultFolder(tmp_path, "tiny")
     assert len(folder.read(real.run).views) == 2 - len(failing)
     outlines, _ = folder.outlines()
-    finished = Finished.of(outlines, [outline.run_id for outline in outlines if folder.has_logits(outline)])
+    finished = KnownResults.of(outlines, [outline.run_id for outline in outlines if folder.has_logits(outline)])
     tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
     plan = make_plan(registry, "tiny", tables, [0], tiny_inputs(), finished)
     assert [planned.action for planned in plan] == ["score"]
@@ -147,7 +147,7 @@ def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, t
     where = places(None, None, tmp_path / "cache")
     tables = select_tables(registry, "tiny", ["main"], ["tnews"], ["bert"])
     found = find_table_inputs(registry, "tiny", tables.values(), where).inputs
-    (planned,) = make_plan(registry, "tiny", tables, [0], found, Finished.of([]))
+    (planned,) = make_plan(registry, "tiny", tables, [0], found, KnownResults.of([]))
     bench = Workbench(worker_setup(tmp_path, where), torch.device("cpu"))
     job = job_of(registry, planned.run)
     assert bench.encoder(job).found.origin == "built"
@@ -167,7 +167,7 @@ def test_an_encoder_has_the_device_to_itself(
     where = places(None, None, tmp_path / "cache")
     tables = select_tables(registry, "tiny", ["main"], ["tnews", "hwu64"], ["bert"])
     found = find_table_inputs(registry, "tiny", tables.values(), where).inputs
-    plan = make_plan(registry, "tiny", tables, [0], found, Finished.of([]))
+    plan = make_plan(registry, "tiny", tables, [0], found, KnownResults.of([]))
     first, second = (job_of(registry, planned.run) for planned in plan)
     on_device: set[int] = set()
 

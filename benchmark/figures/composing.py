@@ -38,9 +38,8 @@ from benchmark.figures.series import (
     training_courses,
 )
 from benchmark.figures.words import Words, missing_sentence
-from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry, Subject, encoder_name, narrow
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder, seeds_in_words
 
 _OnOneDataset = ConfidenceFigure | ReliabilityFigure | NoiseFigure | PerLabelFigure | TrainingFigure
@@ -53,7 +52,12 @@ class Composer:
     """Draws the figures of one profile from the results at hand."""
 
     def __init__(
-        self, registry: Registry, profile_name: str, finished: Finished[Result], inputs: Inputs, seeds: Sequence[int]
+        self,
+        registry: Registry,
+        profile_name: str,
+        finished: KnownResults[Result],
+        inputs: Inputs,
+        seeds: Sequence[int],
     ) -> None:
         self.registry = registry
         self.profile_name = profile_name
@@ -190,7 +194,7 @@ class Composer:
     def _dataset_label(self, role: str) -> str:
         return self.lettering.text(self.registry.dataset_label(self.profile, role), role)
 
-    def _texts(self, finished: Finished[Result]) -> list[str]:
+    def _texts(self, finished: KnownResults[Result]) -> list[str]:
         """All texts that may be drawn and whose letters are somebody else's choice."""
         registry = self.registry
         texts = [dataset.label for dataset in registry.datasets.values()]

@@ -6,15 +6,14 @@ from pathlib import Path
 
 from benchmark.declarations.figures import AnyFigure, F1AgainstEceFigure
 from benchmark.errors import UserError
-from benchmark.plan import Finished
 from benchmark.registry import Inputs, Registry
-from benchmark.store import Result
+from benchmark.store import KnownResults, Result
 
 
 def draw_figures(
     registry: Registry,
     profile_name: str,
-    finished: Finished[Result],
+    finished: KnownResults[Result],
     inputs: Inputs,
     seeds: Sequence[int],
     folder: Path,

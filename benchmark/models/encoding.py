@@ -24,8 +24,7 @@ from benchmark.errors import UserError, first_line
 from benchmark.models.bert_layers import BUILT_LIKE_BERT, encode_at_cls
 from benchmark.models.rows import LaidOut, Rows, TokenisedTexts, lay_out
 
-# Families that take positions and a block mask, with the number their positions start at relative to the padding id
-# (None: 0).
+# Families that take positions and a block mask: whose positions start at 0, and whose at the one after the padding id.
 _BLOCK_MASKED = {"bert", "albert", "electra", "distilbert"}
 _BLOCK_MASKED_AFTER_PADDING = {"roberta", "xlm-roberta", "camembert"}
 _PERMUTATION_MASKED = {"xlnet"}

@@ -11,7 +11,7 @@ from benchmark.registry.candidates import MOST_CANDIDATES, candidates, known_set
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
-from benchmark.specs import Head, LinearHead, LossTerm, MixupTerm, joins_at_once, term_name
+from benchmark.specs import Head, LinearHead, LossTerm, MixupTerm, PoscalTerm, joins_at_once, term_name
 
 # A table's file bears its name, in a folder that has these, too, and "search_NAME" of every search.
 _OTHER_FILES = ("claims", "ranking", "recommendation", "report", "scores", "tables")
@@ -59,6 +59,10 @@ class References:
 
 def _check_methods(registry: Registry, check: References) -> None:
     parts = registry.methods
+    for name, term in parts.losses.items():
+        if isinstance(term, PoscalTerm) and "divergence" not in term.model_fields_set:
+            both = "forward, as in the method's published code, or reverse"
+            check.note("methods", ("losses", name), f"the divergence is not said; write divergence: {both}")
     for name, method in parts.methods.items():
         at = ("methods", name)
         check.named("methods", (*at, "head"), method.head, parts.heads, "head")

@@ -93,12 +93,8 @@ def run_if_whole(registry: Registry, profile_name: str, subject: Subject, seed: 
         return None
 
 
-def resolve_view(registry: Registry, subject: Subject) -> ViewSpec:
-    """The view behind a subject: test rows, the method's post-hoc calibrator, the registry's scoring settings."""
-    return _test_view(registry, subject.method)
-
-
-def _test_view(registry: Registry, method: str) -> ViewSpec:
+def method_view(registry: Registry, method: str) -> ViewSpec:
+    """A method's view of its runs: test rows, its post-hoc calibrator, the registry's scoring settings."""
     return ViewSpec.model_validate(
         {
             "scoring_version": SCORING_VERSION,
@@ -157,7 +153,7 @@ def methods_of(registry: Registry, run: RunSpec, view: ViewSpec) -> str:
 def _is_view_of(registry: Registry, method: str, view: ViewSpec) -> bool:
     if view.split == "validation":  # whose rows a calibrator is fitted on, so its method has no view of them
         return calibrator_of(registry, method) is None and view == validation_view(registry)
-    return view == _test_view(registry, method)
+    return view == method_view(registry, method)
 
 
 def _training_settings(registry: Registry, profile_name: str, subject: Subject) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What is trained: a run, with everything that its training depends on. Settings have no defaults here: each stands in
-``experiments/``, where a reader can see it.
+``experiments/``, where a reader can see it. (One has, for results from before it was a setting; the registry wants it
+said all the same.)
 """
 
 from typing import Annotated, ClassVar, Literal

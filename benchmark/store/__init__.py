@@ -1,7 +1,9 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
-from benchmark.store.claims import HELD, SCORING_PATIENCE, claim, is_held
+from benchmark.store.claiming import HELD, SCORING_PATIENCE, claim, is_held
 from benchmark.store.folder import RESULTS, ResultFolder, Unusable
+from benchmark.store.known import KnownResults
+from benchmark.store.likeness import has_measures
 from benchmark.store.logits import Logits, packed_size
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Damaged, Parcel
@@ -25,7 +27,6 @@ from benchmark.store.result import (
     ViewRecord,
     finite_or_none,
 )
-from benchmark.store.views import has_measures
 
 __all__ = [
     "HELD",
@@ -40,6 +41,7 @@ __all__ = [
     "EnvironmentRecord",
     "EpochRecord",
     "Failure",
+    "KnownResults",
     "Logits",
     "LogitsRecord",
     "Member",

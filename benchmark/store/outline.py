@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from benchmark.specs import RunSpec
+from benchmark.store.likeness import ResultLike
 from benchmark.store.numbers import NotNegative
 from benchmark.store.result import Failure, LogitsRecord
-from benchmark.store.views import ResultLike
 
 
 class _Part(BaseModel):

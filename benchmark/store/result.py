@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from benchmark.specs import RESAMPLED, RunSpec, ViewSpec, identity
 from benchmark.splits import SPLITS, SplitName
+from benchmark.store.likeness import ResultLike
 from benchmark.store.numbers import Draws, NotNegative, Number, Numbers, Whole, require_scores
-from benchmark.store.views import ResultLike
 
 SCHEMA_VERSION: Literal[4] = 4
 RELIABILITY_BINS = 60

@@ -10,7 +10,6 @@ from statistics import fmean
 import numpy as np
 
 from benchmark.declarations import Metric, Table, TableRow
-from benchmark.plan import Finished
 from benchmark.registry import (
     CellRequest,
     Inputs,
@@ -22,7 +21,7 @@ from benchmark.registry import (
     row_key,
 )
 from benchmark.specs import RESAMPLED
-from benchmark.store import Result, ViewRecord
+from benchmark.store import KnownResults, Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Array, Cell, FittedTemperature, Grid, GridColumn, GridRow
@@ -46,7 +45,12 @@ class GridBuilder:
     """Builds the grids of one profile from the results at hand."""
 
     def __init__(
-        self, registry: Registry, profile_name: str, finished: Finished[Result], inputs: Inputs, seeds: Sequence[int]
+        self,
+        registry: Registry,
+        profile_name: str,
+        finished: KnownResults[Result],
+        inputs: Inputs,
+        seeds: Sequence[int],
     ) -> None:
         self.registry = registry
         self.profile = registry.profile(profile_name)

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmark.errors import UserError, first_line
-from benchmark.plan import Finished
-from benchmark.registry import Inputs, Registry, Subject, is_offered, resolve_run, resolve_view
+from benchmark.registry import Inputs, Registry, Subject, is_offered, method_view, resolve_run
 from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
-from benchmark.store import DataRecord, Result, ViewRecord
+from benchmark.store import DataRecord, KnownResults, Result, ViewRecord
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Scored:
 class ResultFinder:
     """Finds the results of one profile among those at hand."""
 
-    def __init__(self, registry: Registry, profile_name: str, finished: Finished[Result], inputs: Inputs) -> None:
+    def __init__(self, registry: Registry, profile_name: str, finished: KnownResults[Result], inputs: Inputs) -> None:
         self.registry = registry
         self.profile_name = profile_name
         self.profile = registry.profile(profile_name)
@@ -30,7 +29,7 @@ class ResultFinder:
         self.inputs = inputs
         # tables ask for the same ones again and again, with thousands of results for most of the time
         self._runs: dict[Subject, RunSpec | str] = {}  # of seed 0
-        self._views: dict[Subject, ViewSpec] = {}
+        self._views: dict[str, ViewSpec] = {}  # by method
         self._scored: dict[tuple[Subject, int], Scored | str] = {}
 
     def scored(self, subject: Subject, seed: int) -> Scored | str:
@@ -74,9 +73,9 @@ class ResultFinder:
         )
 
     def _view(self, subject: Subject) -> ViewSpec:
-        if subject not in self._views:
-            self._views[subject] = resolve_view(self.registry, subject)
-        return self._views[subject]
+        if subject.method not in self._views:
+            self._views[subject.method] = method_view(self.registry, subject.method)
+        return self._views[subject.method]
 
     def _why_unscored(self, subject: Subject, seed: int) -> str:
         calibrator = self._view(subject).calibrator
