@@ -396,6 +396,7 @@ def test_without_such_a_font_numbers_stand_for_names_and_it_is_said(
     assert texts == ["intent_5  25", "label 5  26", "label 4  27", "label 3  28", "label 2  29", "label 1  30"]
     assert len(complaints) == 1
     assert "apt install fonts-noto-cjk" in complaints[0]
+    assert "(label 1 is 故事, label 2 is 文化, label 3 is 娱乐, " in complaints[0]
     _, remarks = drawn(only(registry, "per_label", dataset="tnews"), chinese(registry), tmp_path)
     assert remarks == complaints
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
@@ -405,6 +406,11 @@ def test_other_names_need_no_other_font() -> None:
     lettering = Lettering(["BERT", "naïve±", "two\nlines"])
     assert lettering.families == [fonts.MAIN_FONT]
     assert lettering.text("two\nlines", "x") == "two lines"
+    undrawable = Lettering(["it's \U0001fae8 late", "\U0001fae8"])  # a symbol that is in none of the fonts
+    assert undrawable.text("it's \U0001fae8 late", "x") == "it's late"
+    assert undrawable.complaint is None
+    assert undrawable.text("\U0001fae8", "label 1") == "label 1"
+    assert undrawable.complaint is not None
     assert lettering.complaint is None
 
 

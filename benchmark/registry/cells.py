@@ -140,7 +140,9 @@ def _where_else(
         for name in registry.profiles
         if name != profile_name and narrowed(registry, name, names, datasets, methods)
     ]
-    return f"Profiles that have it: {', '.join(others)}." if others else ""
+    if not others:
+        return ""
+    return f"Profiles that have it: {', '.join(others)}. How to ask it of your own data: docs/more_data.md."
 
 
 def narrowed(

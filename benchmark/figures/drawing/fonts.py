@@ -42,24 +42,31 @@ class Lettering:
             if self.lacking and (drawn := self.lacking & _letters(name)):
                 self.families.append(name)
                 self.lacking -= drawn
-        self._replaced: set[str] = set()
+        self._replaced: dict[str, str] = {}  # what stands in, and for what
 
     def text(self, text: str, otherwise: str) -> str:
-        """The text on one line, or ``otherwise`` where no font at hand can draw it."""
+        """The text on one line, without symbols that no font at hand can draw; ``otherwise`` where letters are among
+        these.
+        """
         lacking = self.lacking & set(text)
+        drawn = " ".join("".join(letter for letter in text if letter not in lacking).split())
+        if drawn and not any(letter.isalnum() for letter in lacking):
+            return drawn
         if lacking:
-            self._replaced |= lacking
+            self._replaced[otherwise] = text
             return otherwise
-        return " ".join(text.split())
+        return drawn
 
     @property
     def complaint(self) -> str | None:
         """What to install so that the texts that gave way can be drawn; None where none did."""
         if not self._replaced:
             return None
+        letter = min(self.lacking & set("".join(self._replaced.values())))
+        which = ", ".join(f"{name} is {text}" for name, text in sorted(self._replaced.items()))
         return (
-            f'No installed font can draw "{min(self._replaced)}": numbers or short names stand in for names that have '
-            "it; install one that can, for Chinese on Debian and Ubuntu: apt install fonts-noto-cjk."
+            f'No installed font can draw "{letter}": numbers or short names stand in for names that have it ({which}); '
+            "install one that can, for Chinese on Debian and Ubuntu: apt install fonts-noto-cjk."
         )
 
 
