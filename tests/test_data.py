@@ -102,6 +102,9 @@ def test_a_quote_that_takes_in_other_rows_is_told_where_tabs_separate(tmp_path: 
     write(tmp_path, "b.tsv", 'text\tintent\n"two\nlines, a ""quote""\nand\ta tab"\tlabel\n')
     (row,) = read_rows(tmp_path / "mine" / "b.tsv", "csv", "text", ("intent",), "\t")
     assert row.text == 'two\nlines, a "quote"\nand\ta tab'
+    write(tmp_path, "c.csv", 'text;intent\n"one; two\nthree; four\nfive";label\n')
+    (row,) = read_rows(tmp_path / "mine" / "c.csv", "csv", "text", ("intent",), ";")
+    assert row.text == "one; two\nthree; four\nfive"
 
 
 def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:

@@ -134,9 +134,9 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
 
 def _check_quoted(path: Path, line: int, values: list[str], n_columns: int, delimiter: str) -> None:
     """Refuse a value of several lines that look like rows: a quote that nothing closes takes in all up to the next one.
-    Not where commas separate, which texts have, too.
+    Only where tabs separate: commas and semicolons stand in texts, too.
     """
-    for place, value in enumerate(values if delimiter != "," else ()):
+    for place, value in enumerate(values if delimiter == "\t" else ()):
         first, *others = value.splitlines() or [""]
         rest_of_row = n_columns - 1 - place
         swallowed = [part for part in others[:-1] if part.count(delimiter) == n_columns - 1]

@@ -43,14 +43,12 @@ class _Left:
 
 @dataclass
 class Outcome:
-    """How all jobs ended."""
+    """How all jobs ended. ``unscored``: those that succeeded, but for a view that could not be scored."""
 
     succeeded: int = 0
     already_done: int = 0
     failed: list[tuple[str, JobEnded]] = field(default_factory=list)  # label of the run, how it ended
-    unscored: list[tuple[str, JobEnded]] = field(
-        default_factory=list
-    )  # succeeded, but for a view that could not be scored
+    unscored: list[tuple[str, JobEnded]] = field(default_factory=list)
     cut_short: str = ""  # why jobs were left that nobody could do
 
 

@@ -28,6 +28,8 @@ CJK_FONTS = (
     "Arial Unicode MS",
 )
 
+_MOST_NAMED = 20  # names that gave way, in a complaint
+
 
 class Lettering:
     """Knows which of the installed fonts draw the given texts, and notes where a text had to give way."""
@@ -63,7 +65,8 @@ class Lettering:
         if not self._replaced:
             return None
         letter = min(self.lacking & set("".join(self._replaced.values())))
-        which = ", ".join(f"{name} is {text}" for name, text in sorted(self._replaced.items()))
+        names = [f"{name} is {text}" for name, text in sorted(self._replaced.items())]
+        which = ", ".join([*names[:_MOST_NAMED], *(["..."] if len(names) > _MOST_NAMED else [])])
         return (
             f'No installed font can draw "{letter}": numbers or short names stand in for names that have it ({which}); '
             "install one that can, for Chinese on Debian and Ubuntu: apt install fonts-noto-cjk."
