@@ -140,9 +140,9 @@ def test_a_single_file_is_split_and_settings_fit_its_size(tmp_path: Path) -> Non
     assert (dataset["test"]["rows"], dataset["validation"]["rows"], dataset["training_rows"]) == (20, 10, 70)
     training = found["profiles"]["mine"]["training"][0]
     assert (training["batch_size"], training["epochs"], training["max_length"]) == (32, 40, 64)
-    assert training["learning_rate"] == pytest.approx(3e-4 * (32 / 256) ** 0.5, rel=0.05)
+    assert training["learning_rate"] == 2.2e-4
     wide = entries(files(tmp_path / "My data.csv"), "bert_base_uncased")["profiles"]["mine"]["training"][0]
-    assert wide["learning_rate"] == pytest.approx(4e-5 * (32 / 256) ** 0.5, rel=0.05)
+    assert wide["learning_rate"] == 2.9e-5
     large = entries(files(write_csv(tmp_path / "large.csv", rows(20_000))))["profiles"]["mine"]["training"][0]
     assert (large["batch_size"], large["epochs"], large["learning_rate"]) == (256, 15, 3e-4)
 
