@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmark.errors import UserError, first_line
+from benchmark.inputs import is_unicode
 from benchmark.registry import EXPERIMENTS, Registry, load_registry
 from benchmark.store import RESULTS
 
@@ -91,11 +92,9 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _folder(text: str) -> Path:
-    """A folder's path; what is not Unicode cannot be handed on to workers, nor stand in a result."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"{text!a} is not Unicode; rename that folder") from None
+    """A folder's path."""
+    if not is_unicode(text):
+        raise argparse.ArgumentTypeError(f"{text!a} is not Unicode; rename that folder")
     return Path(text)
 
 

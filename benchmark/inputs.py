@@ -55,6 +55,15 @@ def places(data_folder: str | None, encoder_folder: str | None, cache: Path | No
     )
 
 
+def is_unicode(path: str) -> bool:
+    """Whether a path can be handed on to workers, and stand in a result: some systems have others."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class FoundInputs:
     """Fingerprints of what is here, and a sentence for each input that is not."""
@@ -128,10 +137,8 @@ def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[
     if not value:
         return ()
     folder = Path(os.path.expanduser(value))  # noqa: PTH111 - Path's own raises where there is no such user
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise UserError(f"{name}: {value!a} is not Unicode; rename that folder.") from None
+    if not is_unicode(value):
+        raise UserError(f"{name}: {value!a} is not Unicode; rename that folder.")
     if not folder.is_dir():
         raise UserError(f"{name}: {value} is not a folder.")
     return (folder.resolve(),)

@@ -115,9 +115,10 @@ def load(name: str, sha256: str | None) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     path = _find(module, _folders)
     content = path.read_bytes()
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and digest != sha256:
         raise UserError(f"{path} has changed since this was planned; start the benchmark again.")
-    found: Callable[..., Any] = getattr(_imported(module, path, content), function)
+    found: Callable[..., Any] = getattr(_imported(module, path, content, digest), function)
     return found
 
 
@@ -179,13 +180,13 @@ class _ThisSource(SourceLoader):
         return self.content
 
 
-def _imported(module: str, path: Path, content: bytes) -> ModuleType:
+def _imported(module: str, path: Path, content: bytes, digest: str) -> ModuleType:
     """The module, run once a process; one of the folder under a name that no installed one, nor another content of the
     same file, can have.
     """
     if not any(path.parent == folder for folder in _folders):
         return importlib.import_module(module)
-    name = f"{_OWN}{module}_{hashlib.sha256(content).hexdigest()}"
+    name = f"{_OWN}{module}_{digest}"
     if name not in sys.modules:
         loader = _ThisSource(path, content)
         spec = importlib.util.spec_from_loader(name, loader)

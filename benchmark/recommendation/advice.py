@@ -116,7 +116,7 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
     if len(candidates) < 2 or candidates[0].row is not first:
         return None
     evidence = Evidence(builder, dataset, shared.grid.seeds)
-    decision = decide(evidence, candidates, by, nll_place)
+    decision = decide(evidence, candidates, by)
     unclear = by == "ece" and decision.advised is not decision.baseline and first.label not in decision.uniform
     if unclear and (caution := within_chance(evidence, first)):
         instead = _advise(builder, dataset, rows, _WHERE_ECE_IS_BLIND) or Recommendation(label, None, (_NOT_MEASURED,))

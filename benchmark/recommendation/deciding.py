@@ -1,6 +1,6 @@
 """The decision itself: of the methods that have results on a data set, the one to use."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchmark.recommendation.cautions import merely_surer, nearly_uniform
 from benchmark.recommendation.evidence import Evidence
@@ -23,6 +23,7 @@ class Candidate:
     error: Cell
     f1_gain: Difference
     error_gain: Difference
+    nll: Cell | None
     nll_gain: Difference | None
 
     @property
@@ -56,8 +57,8 @@ class Decision:
     baseline: Candidate
     advised: Candidate
     by_error: tuple[Candidate, ...]  # those allowed
-    aside: dict[str, str] = field(default_factory=dict)
-    uniform: frozenset[str] = frozenset()
+    aside: dict[str, str]
+    uniform: frozenset[str]
 
     @property
     def lowest(self) -> Candidate:
@@ -72,11 +73,12 @@ def candidate(row: GridRow, baseline: GridRow, nll_place: int | None) -> Candida
     gains = [difference(cell, base) for cell, base in zip(row.cells[:2], baseline.cells[:2], strict=True)]
     if f1.mean is None or error.mean is None or gains[0] is None or gains[1] is None:
         return None
-    nll = None if nll_place is None else difference(row.cells[nll_place], baseline.cells[nll_place])
-    return Candidate(row, f1, error, gains[0], gains[1], nll)
+    nll = None if nll_place is None else row.cells[nll_place]
+    nll_gain = None if nll_place is None else difference(row.cells[nll_place], baseline.cells[nll_place])
+    return Candidate(row, f1, error, gains[0], gains[1], nll, nll_gain)
 
 
-def decide(evidence: Evidence, candidates: list[Candidate], by: str, nll_place: int | None) -> Decision:
+def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision:
     """Of the candidates, the first of which is the baseline, the one to use, by the measure ``by``.
 
     Allowed are those whose F1 is not lower than the baseline's beyond noise and that are not set aside: because their
@@ -90,8 +92,8 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str, nll_place: 
     aside = dict(uniform) if by == "ece" else {}
     for one in candidates:
         because = _without_optimum(one)
-        if not because and one.lowers_error and one.raises_nll and nll_place is not None:
-            because = _worse_by_nll(one.row.cells[nll_place], baseline.row.cells[nll_place], one.name)
+        if not because and one.lowers_error and one.raises_nll:
+            because = _worse_by_nll(one, baseline)
         if not because and by == "ece" and one.lowers_error and not uniform.keys() & {one.name, baseline.name}:
             because = merely_surer(evidence, one.row, baseline.row)
         if because:
@@ -113,6 +115,8 @@ def _without_optimum(method: Candidate) -> str:
     return f"{method.name}, because {ended}: the validation rows name no best one."
 
 
-def _worse_by_nll(here: Cell, there: Cell, name: str) -> str:
-    numbers = f"{number(here.mean, here.decimals)} against {number(there.mean, there.decimals)}"
-    return f"{name}, because its NLL is higher beyond noise ({numbers})."
+def _worse_by_nll(one: Candidate, baseline: Candidate) -> str:
+    assert one.nll is not None, "what raises NLL has one"
+    assert baseline.nll is not None, "what NLL is compared with has one"
+    here, there = (number(cell.mean, cell.decimals) for cell in (one.nll, baseline.nll))
+    return f"{one.name}, because its NLL is higher beyond noise ({here} against {there})."
