@@ -55,7 +55,6 @@ FLOORS = {
     "rescoring": 7,
     "tracking": 7,
     "listing": 7,
-    "own_settings": 3,
     "own_data": 4,
     "own_options": 7,
     "recommendation": 9,

@@ -209,7 +209,7 @@ def test_own_entries_that_are_not_tried_to_the_end_are_as_they_were(
         assert content_of(folder) != before
         raise error
 
-    monkeypatch.setattr("benchmark.own_data.load_corpus", stopped)
+    monkeypatch.setattr("benchmark.own_data.writing.load_corpus", stopped)
     with pytest.raises(type(error)):
         write_entries(experiments, own, (5, 6))
     assert content_of(folder) == before

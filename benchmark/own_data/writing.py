@@ -1,34 +1,23 @@
-"""Data of the user's own: from a file to the entries in ``experiments/own`` by which all methods are compared on it."""
+"""``experiments/own/<name>.yaml``: the entries for data of the user's own, written, checked and written anew."""
 
-import glob
 import hashlib
-import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from benchmark.data import Corpus, Row, fetch_hub_splits, load_corpus, read_rows
+from benchmark.data import Corpus, load_corpus
 from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
 from benchmark.errors import UserError, nearest
-from benchmark.own_settings import estimated_tokens, fitting_settings
+from benchmark.own_data.entries import METHODS, SEEDS, own_entries
+from benchmark.own_data.files import OwnFiles
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry, to_yaml
 from benchmark.whole_files import write_whole
 
-SEEDS = (0, 1, 2)  # fewer than two do not tell how far seeds scatter
-_TEST_SHARE, _VALIDATION_SHARE = 0.2, 0.1
-_METRICS = ("accuracy", "f1", "ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
-# The paper's, and calibrators beyond them, which train nothing (Dirichlet's matrix would grow with the labels' square).
-_METHODS = (("bert",), ("ts", "vector", "beta", "isotonic", "histogram"), ("ls", "poscal", "avuc"), ("hs_rau",))
-_IN_EVERY_FIGURE = {"bert", "ts", "ls", "poscal", "avuc", "hs_rau"}  # figures.yaml has these
-_PANELS = 6
 _MOST_UNKNOWN = 0.5  # of the words
-_FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json_lines", ".json": "json_lines", ".parquet": "parquet"}
-_HUB_ID = re.compile(r"(?P<id>\w[\w.-]*/\w[\w.-]*)(/(?P<config>\w[\w.-]*))?")
 # Then the hash of what follows: a file that was changed since is the user's, and is not written over.
 _WRITTEN = "# Written by `python -m benchmark.run --data`, which writes it anew as long as it is as written"
 # By which option a part of the written source is given.
@@ -42,27 +31,6 @@ _OPTIONS = {
 _LONGEST_NAME = 50  # figures have it with an ending, and names of entries at most 60 letters
 
 
-@dataclass(frozen=True)
-class OwnFiles:
-    """Where the rows are, and what they are called. Without test or validation file, rows of the training file are
-    held out.
-    """
-
-    title: str
-    train: Path
-    validation: Path | None
-    test: Path | None
-    text: str
-    label: str
-    delimiter: str | None = None
-
-    @property
-    def paths(self) -> dict[str, Path]:
-        """The files that are given, by split."""
-        given = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {split: path.resolve() for split, path in given.items() if path is not None}
-
-
 class Written(NamedTuple):
     """The entries for data of the user's own: their name, their file, the data set, their encoder, and the methods and
     the encoder that entries of before were about and these are not.
@@ -73,31 +41,6 @@ class Written(NamedTuple):
     corpus: Corpus
     encoder: Encoder
     no_more: list[str]
-
-
-def own_files(
-    data: str, validation: str | None, test: str | None, text: str, label: str, delimiter: str | None, cache: Path
-) -> OwnFiles:
-    """Files by their paths; or, where ``data`` is no file but the id of a data set on the hub (owner/name, or
-    owner/name/configuration), its split "train" and the splits that ``validation`` and ``test`` name, fetched into
-    ``cache``.
-    """
-    if text == label:
-        raise UserError(f'Text and label cannot both be the column "{text}".')
-    hub = _HUB_ID.fullmatch(data)
-    if hub and not Path(hub["id"]).parent.exists() and Path(data).suffix.lower() not in _FORMATS:
-        if delimiter is not None:
-            raise UserError("--delimiter is for a .csv or .tsv file, not for a data set of the hub; leave it out.")
-        splits = {"train": "train", "validation": validation, "test": test}
-        wanted = {role: split for role, split in splits.items() if split is not None}
-        found = fetch_hub_splits(hub["id"], wanted, cache, hub["config"])
-        return OwnFiles(data, found["train"], found.get("validation"), found.get("test"), text, label)
-    paths = [None if path is None else Path(path) for path in (validation, test)]
-    if delimiter is not None:
-        delimiter = delimiter.replace("\\t", "\t")
-        if len(delimiter) != 1 or delimiter in '"\r\n' or Path(data).suffix.lower() not in (".csv", ".tsv"):
-            raise UserError("--delimiter is one character between the values of a .csv or .tsv file.")
-    return OwnFiles(Path(data).stem, Path(data), paths[0], paths[1], text, label, delimiter)
 
 
 def write_own_entries(
@@ -126,7 +69,7 @@ def write_own_entries(
         if method not in registry.methods.methods:
             known = list(registry.methods.methods)
             raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
-    chosen = (tuple(methods),) if methods else _METHODS
+    chosen = (tuple(methods),) if methods else METHODS
     entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
     there = _entries_before(path, entries["datasets"][name]["source"])
     text = to_yaml(entries)
@@ -199,61 +142,6 @@ def _entries_before(path: Path, source: dict[str, Any]) -> dict[str, Any] | None
     return entries
 
 
-def own_entries(
-    files: OwnFiles,
-    name: str,
-    encoder: str,
-    declared: Encoder,
-    methods: Sequence[Sequence[str]] = _METHODS,
-    seeds: Sequence[int] = SEEDS,
-) -> dict[str, Any]:
-    """The entries as plain values, with settings that fit the number and the length of the rows."""
-    kind = _format(files)
-    delimiter = files.delimiter or ("\t" if files.train.suffix.lower() == ".tsv" else ",")
-    rows = {
-        split: list(read_rows(path, kind, files.text, (files.label,), delimiter)) for split, path in files.paths.items()
-    }
-    for split, path in files.paths.items():
-        if not rows[split]:
-            raise UserError(f"{path}: no row in this file.")
-    held_out = _held_out(files, rows["train"])
-    n_train = len(rows["train"]) - sum(held_out.values())
-    folder = Path(os.path.commonpath([path.parent for path in files.paths.values()]))
-    source: dict[str, Any] = {"kind": "files", "folder": str(folder), "format": kind, "delimiter": delimiter}
-    source |= {split: [glob.escape(str(path.relative_to(folder)))] for split, path in files.paths.items()}
-    lengths = sorted(estimated_tokens(row.text) for row in rows["train"])
-    dataset: dict[str, Any] = {
-        "label": files.title,
-        "source": source | {"text": files.text, "intent": [files.label]},
-        **{split: {"rows": count, "seed": 0, "stratified": True} for split, count in held_out.items()},
-        "tokens_per_text": round(sum(lengths) / len(lengths), 1),
-        "training_rows": n_train,
-    }
-    table = {
-        "number": "1",
-        "caption": f"Calibration methods on {files.title}.",
-        "rows": [[{"method": method} for method in group] for group in methods],
-        "columns": [{"label": files.title, "dataset": name, "metrics": list(_METRICS)}],
-    }
-    profile = {
-        "description": f"{files.title} with {declared.label}.",
-        "seeds": list(seeds),
-        "datasets": {name: name},
-        "encoders": {"base": encoder},
-        "training": [fitting_settings(n_train, lengths[int(0.99 * (len(lengths) - 1))], declared)],
-    }
-    compared = [method for group in methods for method in group]
-    beyond = [method for method in compared if method not in _IN_EVERY_FIGURE] or compared
-    figure = {
-        "kind": "reliability",
-        "caption": "Reliability diagrams of the first method and those beyond the paper's.",
-        "dataset": name,
-        "methods": list(dict.fromkeys([compared[0], *beyond]))[:_PANELS],
-    }
-    entries = {"datasets": {name: dataset}, "tables": {name: table}, "profiles": {name: profile}}
-    return entries | {"figures": {f"{name}_more": figure}}
-
-
 def _check_words(name: str, source: PretrainedSource | BuiltSource, texts: Sequence[str], file: Path) -> None:
     """UserError where an encoder that is built here, for generated texts, knows few of the words."""
     if isinstance(source, BuiltSource):
@@ -289,32 +177,3 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
 def _name(title: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
     return (name if re.match("[a-z]", name) else f"data_{name}".rstrip("_"))[:_LONGEST_NAME].rstrip("_")
-
-
-def _format(files: OwnFiles) -> str:
-    found = {}
-    for path in files.paths.values():
-        if path.is_dir():
-            raise UserError(f"{path} is a folder; name the file in it, and those of other splits by --test-data, ....")
-        if not path.is_file():
-            raise UserError(f"{path} is not a file.")
-        if path.suffix.lower() not in _FORMATS:
-            raise UserError(f"{path}: the ending must tell the format; known: {', '.join(_FORMATS)}.")
-        found[path] = _FORMATS[path.suffix.lower()]
-    if len({path.suffix.lower() for path in found}) > 1 and set(found.values()) != {"json_lines"}:
-        raise UserError(f"{', '.join(map(str, found))} must have one format.")
-    return found[files.paths["train"]]
-
-
-def _held_out(files: OwnFiles, train: list[Row]) -> dict[str, int]:
-    """How many rows each split that has no file takes of the training file."""
-    shares = {"validation": _VALIDATION_SHARE, "test": _TEST_SHARE}
-    wanted = {split: max(round(share * len(train)), 1) for split, share in shares.items() if split not in files.paths}
-    labels = len({row.label for row in train})
-    spare = len(train) - labels  # a label keeps one training row
-    if sum(wanted.values()) > spare:
-        raise UserError(
-            f"{files.train}: {len(train)} rows of {labels} labels are too few to hold out {sum(wanted.values())} "
-            "and leave each label one; give more rows, or files of their own by --test-data and --validation-data."
-        )
-    return wanted
