@@ -69,7 +69,8 @@ def make_plan(
     ``redo`` trains finished runs again. Views are those that any table asks of a run that the profile has a part of,
     optional ones left out, and the tables given: a view costs little beside a training, and the next table then finds
     it. But only what the tables given ask for is a reason to train again a run whose logits are gone. Passes with
-    dropout, which only a training makes, are asked for by the tables given alone; what a run has of them it keeps.
+    dropout, which only a training makes, are asked for by the tables given alone. What a run that is trained again has
+    of views that are still declared, it has afterwards, too.
 
     Raises UserError where the settings of a run are not whole, or do not go together; with ``leave_out`` such runs are
     left out.
@@ -98,7 +99,7 @@ def make_plan(
         _undecided(registry, run, subjects, wanted, common)
         for run, subjects in sorted(by_run.items(), key=lambda item: _input_order(item[0]))
     ]
-    return [_decided(finished, first, seed, redo) for seed in order for first in firsts]
+    return [_decided(registry, finished, first, seed, redo) for seed in order for first in firsts]
 
 
 def _undecided(
@@ -112,8 +113,8 @@ def _undecided(
     asked = {subject.method for subject in subjects}
     return PlannedRun(
         run=run,
-        views=_views(registry, subjects[0], common | asked),
-        asked=_views(registry, subjects[0], asked),
+        views=_views(registry, subjects[0].method, common | asked),
+        asked=_views(registry, subjects[0].method, asked),
         action="train",
         reason="no result yet",
         methods=tuple(dict.fromkeys(subject.method for subject in subjects)),
@@ -124,11 +125,13 @@ def _undecided(
     )
 
 
-def _decided(finished: KnownResults[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
+def _decided(registry: Registry, finished: KnownResults[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
     planned = replace(planned, run=planned.run.model_copy(update={"seed": seed}))
     result = finished.find(planned.run)
     action, reason = _decide(finished, planned, result, redo)
-    views = _with_passes_held(planned.views, result) if action == "train" else planned.views
+    views = planned.views
+    if action == "train" and result is not None:  # which the next one replaces
+        views = tuple(dict.fromkeys([*views, *_held(registry, planned, result)]))
     return replace(planned, views=views, action=action, reason=reason)
 
 
@@ -156,12 +159,12 @@ def _decide(
     return "train", "another scoring is asked for, and its logits are not here"
 
 
-def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewSpec, ...]:
-    """The plain views of both splits, and the test view of every method asked for that is this run with a calibrator
-    on top.
+def _views(registry: Registry, method: str, asked: Set[str]) -> tuple[ViewSpec, ...]:
+    """The plain views of both splits, and the test view of every method asked for that is the method's run with a
+    calibrator on top.
     """
     methods = registry.methods.methods
-    own = composition(registry, subject.method)
+    own = composition(registry, method)
     views = [
         method_view(registry, name)
         for name in methods
@@ -169,16 +172,18 @@ def _views(registry: Registry, subject: Subject, asked: Set[str]) -> tuple[ViewS
         and composition(registry, name) == own
         and not isinstance(calibrator_of(registry, name), DeepEnsemble)
     ]
-    plain = method_view(registry, subject.method).model_copy(update={"calibrator": None})
+    plain = method_view(registry, method).model_copy(update={"calibrator": None})
     return tuple(dict.fromkeys([plain, validation_view(registry), *views]))
 
 
-def _with_passes_held(views: tuple[ViewSpec, ...], before: Result | Outline | None) -> tuple[ViewSpec, ...]:
-    """The views, and those of the passes with dropout that the result before has: the next one replaces it."""
-    held = before.logits.mc_dropout if before is not None and before.logits is not None else []
-    plain = views[0].model_copy(update={"calibrator": None})
-    kept = [plain.model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=passes)}) for passes in held]
-    return tuple(dict.fromkeys([*views, *kept]))
+def _held(registry: Registry, planned: PlannedRun, before: Result | Outline) -> list[ViewSpec]:
+    """What a result has of the views that are declared, and of passes with dropout, scored or not."""
+    every = _views(registry, planned.methods[0], registry.methods.methods.keys())
+    unscored = before.unscored(every)
+    passes = before.logits.mc_dropout if before.logits is not None else []
+    plain = planned.views[0].model_copy(update={"calibrator": None})
+    dropout = [plain.model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=n)}) for n in passes]
+    return [*(view for view in every if view not in unscored), *dropout]
 
 
 def _input_order(run: RunSpec) -> tuple[str, int, str]:

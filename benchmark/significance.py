@@ -51,6 +51,10 @@ def paired_difference(
     Simulated, it calls 2 to 5 % of equal methods different where rows make the noise, and where seeds make most of it
     7 % with three or five of them, 11 to 13 % with two.
 
+    The validation rows, by which calibrators are fitted and which all seeds share, are taken as given. What a fit on
+    other rows would change is not in it: simulated (14 labels, three seeds, NLL of temperature scaling against none),
+    a 95 % interval holds the truth in 94 % of cases with 500 validation rows, in 90 % with 100.
+
     Interval and p-value are those of Student's t with that standard error, centred on the estimate, because the ECE of
     a resample is biased (Efron and Tibshirani, 1993, ch. 13).
 

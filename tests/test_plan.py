@@ -6,9 +6,10 @@ from itertools import pairwise
 import pytest
 
 from benchmark.plan import PlannedRun, make_plan
-from benchmark.registry import Inputs, Registry, Subject, select_tables
+from benchmark.registry import Inputs, Registry, Subject, method_view, select_tables
+from benchmark.scoring import score
 from benchmark.store import KnownResults, Result
-from tests.results import failed_result, made_result, tiny_inputs
+from tests.results import failed_result, made_logits, made_result, tiny_inputs
 
 
 def plan(registry: Registry, profile: str, *tables: str, seeds: tuple[int, ...] = (0,), **options) -> list[PlannedRun]:
@@ -85,6 +86,20 @@ def test_a_finished_run_is_skipped_and_done_again_only_if_asked(registry: Regist
     done = complete(registry)
     assert (decide(registry, done).action, decide(registry, done).reason) == ("skip", "done")
     assert decide(registry, done, redo=True).action == "train"
+
+
+def test_a_run_that_is_made_again_has_what_it_had_of_optional_tables(registry: Registry) -> None:
+    bert = made_result(registry, Subject("tnews", "base", "bert"))
+    vector = score(method_view(registry, "vector"), made_logits(0, 15), bert.data)
+    undeclared = vector.model_copy(update={"view": vector.view.model_copy(update={"ece_bins": 7}), "view_id": "7"})
+    before = bert.model_copy(update={"views": [*bert.views, vector, undeclared]})
+    (planned,) = plan(
+        registry, "tiny", "main", datasets=["tnews"], methods=["bert"], finished=KnownResults.of([before]), redo=True
+    )
+    kinds = [view.calibrator.kind if view.calibrator else None for view in planned.views]
+    assert planned.action == "train"
+    assert kinds == [None, None, "temperature", "vector"]
+    assert planned.views[-1] == vector.view
 
 
 def test_a_failed_run_is_tried_again(registry: Registry) -> None:

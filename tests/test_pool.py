@@ -30,7 +30,9 @@ CPU = Slot(Device("cpu", "CPU"), 1)
 
 
 def job(registry: Registry, seed: int) -> Job:
+    """Of a batch of its own, so that what memory one takes says nothing of another."""
     run = resolve_run(registry, "tiny", Subject("tnews", "base", "bert"), seed, Inputs())
+    run = run.model_copy(update={"optimisation": run.optimisation.model_copy(update={"batch_size": 8 + seed})})
     dataset, encoder = registry.datasets[run.data.dataset], registry.encoders[run.encoder.encoder]
     return Job(run=run, views=(), dataset=dataset, encoder=encoder, redo=False)
 
@@ -78,10 +80,22 @@ def test_every_job_comes_to_its_end_whatever_happens_on_the_way(registry: Regist
         HELD_ONCE: ["claimed", "already_done"],
     }
     assert ends(updates, NEEDS_PIECES)[-1].summary == "4 pieces"
+    assert ends(updates, SUCCEEDS)[-1].summary == "1 pieces"
+    assert ends(updates, DIES_TWICE)[-1].summary == "4 pieces"  # the kernel may have killed it for its memory
     assert ends(updates, ALWAYS_DIES)[-1].reason == "the worker was killed by signal SIGKILL"
     assert [ended.over_deaths for ended in ends(updates, ALWAYS_DIES)] == [False, False, True]
     (last,) = [update for update in updates if isinstance(update.event, JobEnded) and update.event.over_deaths]
     assert last.event.log == str(tmp_path / "logs" / f"worker{last.slot}.log")
+
+
+def test_jobs_that_take_as_much_memory_start_in_as_many_pieces(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    first_job, other = job(registry, NEEDS_PIECES), job(registry, SUCCEEDS)
+    alike = first_job.model_copy(update={"run": first_job.run.model_copy(update={"seed": SHORT})})
+    asyncio.run(pool(tmp_path, updates, [CPU]).run([first_job, alike, other]))
+    assert [ended.outcome for ended in ends(updates, NEEDS_PIECES)] == ["out_of_memory", "out_of_memory", "success"]
+    assert [ended.summary for ended in ends(updates, SHORT)] == ["4 pieces"]
+    assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
 
 
 def test_after_a_failure_the_next_job_has_a_fresh_process(registry: Registry, tmp_path: Path) -> None:

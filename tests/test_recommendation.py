@@ -100,8 +100,20 @@ def test_where_the_ece_cannot_tell_the_baseline_from_a_calibrated_model_another_
     assert found.method is None
     assert found.sentences[0].startswith(f"{blind} By top-label ECE: No method can be recommended by top-label ECE: ")
     higher = [results[0], scored(registry, "ls", 0.80, 0.45, ece_if_calibrated=0.35, top_label_ece=0.1)]
-    (found,) = advice(registry, higher)  # nothing to use by ECE: no lower one to doubt
-    assert found.sentences[0].startswith("Keep BERT: it has the lowest ECE")
+    (found,) = advice(registry, higher)  # nor is a higher one a sign of worse
+    assert found.method == "LS"
+    # a calibrated and surer method: its ECE falls by as much as chance makes of that, and is not set aside over it
+    surer = [results[0], scored(registry, "ls", 0.80, 0.30, ece_if_calibrated=0.29, top_label_ece=0.05)]
+    (found,) = advice(registry, surer)
+    assert found.method == "LS"
+
+
+def test_a_lower_ece_counts_where_nll_is_lower_too_though_chance_makes_as_much_of_it(registry: Registry) -> None:
+    bert = scored(registry, "bert", 0.80, 0.40, ece_if_calibrated=0.30, nll=1.0)
+    for nll, advised in ((0.9, "LS"), (1.0, "BERT")):
+        surer = scored(registry, "ls", 0.80, 0.35, ece_if_calibrated=0.20, nll=nll)
+        (found,) = advice(registry, [bert, surer])
+        assert found.method == advised
 
 
 def test_a_model_far_less_sure_than_it_is_right_is_a_caution(registry: Registry) -> None:

@@ -96,6 +96,7 @@ def test_without_nvidia_smi_torch_is_asked_where_there_are_device_files(
         ("NoDevFiles", []),
         ("0,-1,1", ["0"]),
         ("0,7", ["0"]),
+        ("1,0,1", ["1", "0"]),
     ],
 )
 def test_visible_devices_are_passed_through_one_slot_each(

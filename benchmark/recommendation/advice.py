@@ -60,7 +60,8 @@ def rule_in_words(registry: Registry, by: str = "ece") -> str:
     losing = "do not lose F1" if by == "nll" else "lose neither F1 nor NLL"
     on_few_rows = f"On few rows {label} favours the surer of two models that are equally far from calibrated"
     surer = {
-        "ece": f"{on_few_rows}: a lower one does not count where chance makes as much of it. ",
+        "ece": f"{on_few_rows}: a lower one does not count where chance makes as much of it and NLL is not lower, too; "
+        "where it cannot tell the first one from a calibrated model, top-label ECE decides. ",
         "top_label_ece": f"{on_few_rows}. ",
     }
     return (
@@ -77,8 +78,8 @@ def recommend(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") ->
     another table does not quietly put another baseline in its place.
 
     Recommended is what ``decide`` does, by the measure ``by``, one of ``MEASURES``, over the seeds that all methods
-    have, which may leave out a method that is behind (``over_shared_seeds``). Where a method has a lower ECE, but ECE
-    cannot tell the baseline from a calibrated model, top-label ECE decides. Nothing is recommended where what would be
+    have, which may leave out a method that is behind (``over_shared_seeds``). Where ECE cannot tell the baseline from a
+    calibrated model, top-label ECE decides. Nothing is recommended where what would be
     has learnt nothing, or is the baseline and its ECE says nothing. A data set for which fewer than two methods have
     results is left out; where the baseline was scored before the measure was resampled, that is said.
     """
@@ -117,8 +118,7 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
         return None
     evidence = Evidence(builder, dataset, shared.grid.seeds)
     decision = decide(evidence, candidates, by)
-    unclear = by == "ece" and decision.advised is not decision.baseline and first.label not in decision.uniform
-    if unclear and (caution := within_chance(evidence, first)):
+    if by == "ece" and first.label not in decision.uniform and (caution := within_chance(evidence, first)):
         instead = _advise(builder, dataset, rows, _WHERE_ECE_IS_BLIND) or Recommendation(label, None, (_NOT_MEASURED,))
         head, *rest = instead.sentences
         return Recommendation(label, instead.method, (f"{caution} By top-label ECE: {head}", *rest))

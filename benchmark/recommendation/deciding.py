@@ -46,6 +46,10 @@ class Candidate:
     def raises_nll(self) -> bool:
         return self.nll_gain is not None and self.nll_gain.estimate > 0 and not self.nll_gain.within_noise
 
+    @property
+    def lowers_nll(self) -> bool:
+        return self.nll_gain is not None and self.nll_gain.estimate < 0 and not self.nll_gain.within_noise
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -83,9 +87,9 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
 
     Allowed are those whose F1 is not lower than the baseline's beyond noise and that are not set aside: because their
     temperature was not found; because what they gain by the measure they lose by NLL, which is proper, beyond noise; by
-    ECE because it says nothing of them (``nearly_uniform``) or is lower by no more than chance makes of a surer model
-    (``merely_surer``). Advised is, of those allowed whose error is lower than the baseline's beyond noise, the one with
-    the lowest.
+    ECE because it says nothing of them (``nearly_uniform``), or is lower by no more than chance makes of a surer model
+    (``merely_surer``) where NLL does not speak for them either. Advised is, of those allowed whose error is lower than
+    the baseline's beyond noise, the one with the lowest.
     """
     baseline = candidates[0]
     uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(evidence, one.row))}
@@ -94,7 +98,8 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
         because = _without_optimum(one)
         if not because and one.lowers_error and one.raises_nll:
             because = _worse_by_nll(one, baseline)
-        if not because and by == "ece" and one.lowers_error and not uniform.keys() & {one.name, baseline.name}:
+        by_chance = by == "ece" and one.lowers_error and not one.lowers_nll
+        if not because and by_chance and not uniform.keys() & {one.name, baseline.name}:
             because = merely_surer(evidence, one.row, baseline.row)
         if because:
             aside[one.name] = because

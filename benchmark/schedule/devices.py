@@ -105,8 +105,8 @@ def _cpu() -> Device:
 
 
 def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
-    """The devices that CUDA would see: indices and names up to the first that is none, as -1, nothing, or an index
-    beyond the last; none where there is no driver.
+    """The devices that CUDA would see, each once: indices and names up to the first that is none, as -1, nothing, or an
+    index beyond the last; none where there is no driver.
     """
     tokens: list[str] = []
     for token in (part.strip() for part in visible.split(",")):
@@ -114,7 +114,7 @@ def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
         if not names or not known:
             break
         tokens.append(token)
-    return tokens
+    return list(dict.fromkeys(tokens))
 
 
 def _gpu_names() -> tuple[dict[str, str], list[str]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -12,6 +12,7 @@ from benchmark.specs import identity
 
 _SECONDS_BETWEEN_LOOKS = 5.0
 _MOST_ATTEMPTS = 3  # at a job over which workers die without a word (killed, say)
+_PIECES_AFTER_DEATHS = 4  # for the last of them: where memory runs out, the kernel kills without a word
 
 
 class CannotStart(Exception):
@@ -48,8 +49,9 @@ class Pool:
     """Runs jobs on slots, in the order given. ``hire`` makes the worker of a slot, by the slot's number.
 
     ``on_update`` hears of everything that happens to jobs, ``on_retired`` of a slot that is given up, and why. A job
-    that a worker died over is tried again in a fresh one, up to three times; one for which memory ran out, with
-    batches in twice as many pieces. A slot takes a job only once its worker has started, and one without a job waits,
+    that a worker died over is tried again in a fresh one, up to three times, the last time with batches in four times
+    as many pieces; one for which memory ran out, in twice as many, as then are others that take as much. A slot takes
+    a job only once its worker has started, and one without a job waits,
     its worker ended, while others are at work: theirs may come back. So may a job that another scheduler held: it is
     looked at again once ``is_held`` says that it is free, which costs no worker.
     """
@@ -70,6 +72,7 @@ class Pool:
         self.pending: list[Job] = []
         self.at_work = 0
         self.deaths: Counter[str] = Counter()
+        self.pieces: dict[Hashable, int] = {}  # that batches were cut into when memory had run out, by what takes it
         self.elsewhere: list[Job] = []  # held by another scheduler; looked at again when nothing else is left
         self.retired = 0
         self.starting: set[asyncio.Task[None]] = set()
@@ -124,6 +127,7 @@ class Pool:
 
     async def _work(self, index: int, worker: PoolWorker, job: Job) -> PoolWorker | None:
         """Have a job done; returns the worker where it can do another one."""
+        job = job.model_copy(update={"pieces": max(job.pieces, self.pieces.get(_memory_of(job), 1))})
         self.at_work += 1
         self.on_update(Update(job, index, None))
         ended = await worker.do(job, partial(self._heard, job, index))
@@ -141,14 +145,16 @@ class Pool:
         if ended.outcome == "claimed":
             self.elsewhere.append(job)
         if ended.outcome == "out_of_memory":
-            self.pending.insert(0, job.model_copy(update={"pieces": 2 * job.pieces}))
+            self.pieces[_memory_of(job)] = 2 * job.pieces
+            self.pending.insert(0, job)
         if ended.outcome == "died":
             run_id = identity(job.run)
             self.deaths[run_id] += 1
             if self.deaths[run_id] >= _MOST_ATTEMPTS:
                 ended = ended.model_copy(update={"outcome": "failed", "over_deaths": True})
             else:
-                self.pending.insert(0, job)
+                times = _PIECES_AFTER_DEATHS if self.deaths[run_id] == _MOST_ATTEMPTS - 1 else 1
+                self.pending.insert(0, job.model_copy(update={"pieces": times * job.pieces}))
         self.at_work -= 1
         self.settled.set()
         self.settled = asyncio.Event()
@@ -172,3 +178,9 @@ class Pool:
         jobs, self.elsewhere = self.elsewhere, []
         for job in jobs:
             (self.elsewhere if self.is_held(job) else self.pending).append(job)
+
+
+def _memory_of(job: Job) -> Hashable:
+    """What decides how much memory a batch takes: jobs that share it take much the same."""
+    run = job.run
+    return run.encoder.encoder, run.encoder.max_length, run.data.dataset, run.optimisation.batch_size
