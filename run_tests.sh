@@ -4,6 +4,7 @@
 # Tests on real data and a real encoder run where BENCHMARK_DATA_DIR and BENCHMARK_ENCODER_DIR say where those are.
 set -euo pipefail
 cd "$(dirname "$0")"
+PROJECT=$PWD
 . benchmark/environment.sh
 
 "$PYTHON" -m ruff check .

@@ -1,10 +1,11 @@
-# Sourced by run_all.sh and run_tests.sh: sets PYTHON to an interpreter that has all of requirements.txt.
-# Makes .venv where there is none or where requirements.txt has changed since. BENCHMARK_PYTHON names an interpreter to use as it is.
+# Sourced by run_all.sh and run_tests.sh, which set PROJECT to this folder's parent: sets PYTHON to an interpreter that has all of
+# requirements.txt. Makes .venv where there is none or where requirements.txt has changed since. BENCHMARK_PYTHON names an interpreter to
+# use as it is.
 
 if [ -n "${BENCHMARK_PYTHON:-}" ]; then
   PYTHON=$BENCHMARK_PYTHON
 else
-  if ! cmp -s requirements.txt .venv/requirements.installed; then
+  if ! cmp -s "$PROJECT/requirements.txt" "$PROJECT/.venv/requirements.installed"; then
     base=""
     for candidate in python3.12 python3.11 python3.13 python3 python; do
       if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
@@ -17,9 +18,9 @@ else
       exit 2
     fi
     echo "Making .venv with $("$base" --version) and installing requirements.txt; this takes a few minutes, once." >&2
-    "$base" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-    cp requirements.txt .venv/requirements.installed
+    "$base" -m venv "$PROJECT/.venv"
+    "$PROJECT/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$PROJECT/requirements.txt"
+    cp "$PROJECT/requirements.txt" "$PROJECT/.venv/requirements.installed"
   fi
-  PYTHON=.venv/bin/python
+  PYTHON=$PROJECT/.venv/bin/python
 fi

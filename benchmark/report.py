@@ -87,7 +87,8 @@ def _command(arguments: argparse.Namespace) -> int:
         raise UserError(f"--by {arguments.by}: metrics.yaml has no such measure; put it there, or leave out --by.")
     searches = select_searches(registry, profile_name, asked_searches(arguments))
     names = listed_names("--table", arguments.table) or []
-    tables = {} if searches or arguments.claims else select_tables(registry, profile_name, names)
+    of_tables_alone = not (searches or arguments.claims or arguments.format == "csv")
+    tables = select_tables(registry, profile_name, names) if of_tables_alone else {}
     results, unusable = ResultFolder(arguments.results_dir, profile_name).read_all()
     for problem in unusable:
         remedy = "delete it; where no other file holds its run, benchmark.run makes it again"

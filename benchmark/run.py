@@ -285,11 +285,12 @@ def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bo
         console.print(f"failed: a view of {label}: {ended.reason.rstrip('.')} (the training is kept); log: {ended.log}")
     if outcome.cut_short:
         console.print(outcome.cut_short)
-    trained, done_before = outcome.succeeded + outcome.already_done, len(asked.plan) - len(asked.to_train)
+    elsewhere = f", {outcome.already_done} meanwhile by another command" if outcome.already_done else ""
+    done_before = len(asked.plan) - len(asked.to_train)
     what, which = ("What was found", f" --search {' '.join(asked.tables)}") if asked.searches else ("Tables", "")
     unscored = "" if all_scored else ", of which not all could be scored as asked (why: above)"
     console.print(
-        f"{trained} trained, {len(outcome.failed)} failed, {done_before} done before{unscored}. "
+        f"{outcome.succeeded} trained{elsewhere}, {len(outcome.failed)} failed, {done_before} done before{unscored}. "
         f"{what}: python -m benchmark.report --profile {asked.profile_name}{which}"
     )
     return SOME_FAILED if outcome.failed or outcome.cut_short else DONE

@@ -128,6 +128,9 @@ def test_all_scores_come_as_one_long_table(finished: Path, benchmark_command: Co
     assert set(frame.methods) >= {"bert", "ts", "ls", "hs_rau", "rau_to_avuc"}
     assert set(frame[frame.calibrator == "temperature"].methods) == {"ts"}
     assert frame["run_id"].nunique() == 51
+    assert json.loads(frame[frame.methods == "hs_rau"].iloc[0]["head_settings"])["kind"] == "hyperspherical"
+    assert json.loads(frame[frame.methods == "ts"].iloc[0]["calibrator_settings"])["kind"] == "temperature"
+    assert set(frame.batch_size) == {16}
     smoothed = json.loads(frame[frame.methods == "ls"].iloc[0]["loss_settings"])
     assert [(term["term"], term["smoothing"]) for term in smoothed] == [("cross_entropy", 0.1)]
     results = {result["run_id"]: result for result in results_in(finished).values()}
@@ -384,8 +387,11 @@ def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(
     for call in (
         run_module("run", "--list", *options),
         run_module("prepare", *options, env={"BENCHMARK_CACHE_DIR": str(cache_dir)}),
+        run_module("report", "--format", "csv", *options),  # which is of no table
     ):
         assert call.returncode == 0, call.stderr
+    call = run_module("report", *options)
+    assert (call.returncode, "optional tables alone" in call.stderr, "--table x." in call.stderr) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -416,12 +422,26 @@ def test_everything_in_one_command_passes_options_on(options: str, calls: list[s
     python.chmod(0o755)
     environment = os.environ | {"BENCHMARK_PYTHON": str(python)}
     subprocess.run([PROJECT / "run_all.sh", *options.split()], env=environment, check=True)
-    made = (tmp_path / "calls").read_text().replace("-m benchmark.", "").splitlines()
+    made = (tmp_path / "calls").read_text().replace("-P -m benchmark.", "").splitlines()
     if calls is None:
         calls = [f"run {options} --dry-run", "prepare", f"run {options}"] + [
             f"report {what}" for what in ("--format latex", "--claims", "--figures", "--format html")
         ]
     assert made == calls
+
+
+def test_paths_of_the_one_command_are_those_of_the_folder_it_is_called_in(tmp_path: Path) -> None:
+    (tmp_path / "benchmark").mkdir()  # another package of that name, which is not meant
+    (tmp_path / "benchmark" / "__init__.py").write_text("raise SystemExit('the wrong package')")
+    environment = os.environ | {"BENCHMARK_PYTHON": sys.executable}
+    command = [PROJECT / "run_all.sh", "--data", "my.csv", "--dry-run"]
+    call = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (call.returncode, call.stderr) == (2, "error: my.csv is not a file.\n")
+    (tmp_path / "mine").mkdir()
+    command = [PROJECT / "run_all.sh", "--experiments", "mine", "--list"]
+    call = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert call.returncode == 2
+    assert "mine" in call.stderr
 
 
 def test_prepare_checks_and_reports(benchmark_command: Command) -> None:

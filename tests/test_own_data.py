@@ -157,6 +157,13 @@ def test_long_texts_get_longer_rows(tmp_path: Path) -> None:
     )
 
 
+def test_a_link_is_taken_as_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_text("utterance,intent\n" + "".join(f"a{n},l{n % 2}\n" for n in range(20)))
+    (tmp_path / "train.csv").symlink_to("blob")  # as the hub's cache stores files
+    source = entries(files(tmp_path / "train.csv"))["datasets"]["mine"]["source"]
+    assert (source["folder"], source["train"]) == (str(tmp_path), ["train.csv"])
+
+
 def test_files_of_their_own_are_taken_whole(tmp_path: Path) -> None:
     given = files(
         write_csv(tmp_path / "a" / "train [1].csv", rows(60)),

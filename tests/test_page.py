@@ -146,6 +146,7 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
     assert "37 of 42 runs 2 failed 3 not run yet" in shown
     assert "Seeds 2 (seeds 0, 1) the profile declares 1 (seed 0)" in shown
     assert "Training time 37 s summed over the runs" in shown
+    assert "Finished 2" in shown
     assert "LS Mueller et al., 2019: label smoothing" in shown
     assert "made up, 1 thread, float32" in shown
     assert "diverged: the loss was not finite in epoch 1" in shown

@@ -116,6 +116,58 @@ def test_a_lower_ece_counts_where_nll_is_lower_too_though_chance_makes_as_much_o
         assert found.method == advised
 
 
+def test_of_methods_that_noise_cannot_tell_apart_the_lowest_nll_decides(registry: Registry) -> None:
+    results = [
+        scored(registry, "bert", 0.80, 0.40, nll=1.0),
+        scored(registry, "ls", 0.80, 0.3000, nll=0.9),
+        scored(registry, "poscal", 0.80, 0.3001, nll=0.8),
+        scored(registry, "hs_rau", 0.80, 0.35, nll=0.7),  # beyond noise behind them
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "PosCal"
+    assert found.sentences[0].endswith(
+        "LS has a lower mean, 30.00, from which noise cannot tell it: the lower NLL decides (0.800 against 0.900)."
+    )
+    results[2] = scored(registry, "poscal", 0.80, 0.3001, nll=0.95)
+    (found,) = advice(registry, results)
+    assert found.method == "LS"
+    assert "noise cannot tell it" not in found.sentences[0]
+
+
+def test_an_nll_above_that_of_knowing_nothing_is_a_caution(registry: Registry) -> None:
+    def sentences(nll: float) -> tuple[str, ...]:
+        (found,) = advice(registry, [scored(registry, method, 0.80, 0.40, nll=nll) for method in ("bert", "ls")])
+        return tuple(sentence for sentence in found.sentences if "goes on too long" in sentence)
+
+    labels = len(scored(registry, "bert", 0.80, 0.40).views[0].per_label.support)
+    assert sentences(np.log(labels) - 0.01) == ()
+    (said,) = sentences(np.log(labels) + 0.01)
+    assert said.startswith(
+        f"The NLL of BERT, {np.log(labels) + 0.01:.3f}, is higher than that of giving every label the "
+    )
+
+
+def test_validation_rows_that_are_unlike_the_test_rows_are_a_caution(registry: Registry) -> None:
+    def said(validation: float) -> list[str]:
+        results = []
+        for method in ("bert", "ls"):
+            result = scored(registry, method, 0.80, 0.40, accuracy=0.5)
+            plain = result.views[0]
+            easier = with_scores(result, f1=0.80, accuracy=validation).views[0]
+            view = plain.view.model_copy(update={"split": "validation"})
+            results.append(
+                result.model_copy(update={"views": [*result.views, easier.model_copy(update={"view": view})]})
+            )
+        (found,) = advice(registry, results)
+        return [sentence for sentence in found.sentences if "more unlike than chance" in sentence]
+
+    rows = sum(scored(registry, "bert", 0.80, 0.40).views[0].per_label.support)
+    at_one_percent = 2.576 * np.sqrt(2 * 0.25 / rows)
+    assert said(0.5) == said(0.5 + 0.9 * at_one_percent) == []
+    (sentence,) = said(0.5 + 1.1 * at_one_percent)
+    assert f"of {rows} validation rows and 50.00 % of {rows} test rows" in sentence
+
+
 def test_a_model_far_less_sure_than_it_is_right_is_a_caution(registry: Registry) -> None:
     def results(confidence: float) -> list[Result]:
         found = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]

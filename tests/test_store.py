@@ -321,11 +321,13 @@ def test_a_failed_result_is_read_but_is_no_success(folder: ResultFolder, result:
 def test_inconsistent_results_cannot_be_made(result: Result) -> None:
     content = result.model_dump(mode="json")
     assert Result.model_validate_json(json.dumps(content)) == result
+    view = content["views"][0]
     for change, problem in (
         ({"status": "failed"}, "a failure belongs to a failed result"),
         ({"run_id": "0" * 64}, "run_id is not the identity of the run"),
         ({"training": None}, "a successful result has data, encoder and training"),
         ({"data": content["data"] | {"fingerprint": "f" * 64}}, "the data are not those of the run"),
+        ({"views": [view | {"scores": view["scores"] | {"aurc": 1.5}}]}, "aurc is above 1, which no share is"),
     ):
         with pytest.raises(ValueError, match=problem):
             Result.model_validate_json(json.dumps(content | change))

@@ -1,5 +1,6 @@
 """Where data of the user's own lie: files, or a data set of the hub."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,13 @@ class OwnFiles:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The files that are given, by split."""
+        """The files that are given, by split; a link stays a link, whatever it points to later."""
         given = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {split: path.resolve() for split, path in given.items() if path is not None}
+        return {
+            split: Path(os.path.abspath(path))  # noqa: PTH100 (resolve follows links)
+            for split, path in given.items()
+            if path is not None
+        }
 
 
 def own_files(

@@ -89,7 +89,7 @@ def describe(builder: GridBuilder, tables: Mapping[str, Table]) -> About:
             Fact("Results", _counts(len(done), len(plan), len(results) - len(done), others)),
             Fact("Seeds", _seeds(builder)),
             Fact("Training time", _times(done)),
-            Fact("KnownResults", _dates(done)),
+            Fact("Finished", _dates(done)),
             Fact("Devices", _counted(_device(result) for result in done)),
             Fact("Code", _counted(_code(result) for result in done)),
             Fact("Packages", _counted(_packages(result) for result in done), long=True),

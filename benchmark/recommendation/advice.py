@@ -11,11 +11,13 @@ from benchmark.recommendation.cautions import (
     leanings,
     learnt_nothing,
     seeds_without_learning,
+    trained_too_long,
+    unlike_rows,
     whose_seeds,
     within_chance,
     without_results,
 )
-from benchmark.recommendation.deciding import Candidate, Decision, candidate, decide
+from benchmark.recommendation.deciding import Candidate, Decision, candidate, decide, tells_apart
 from benchmark.recommendation.evidence import Evidence
 from benchmark.registry import Registry, clean_columns
 from benchmark.render.text import number, signed
@@ -64,9 +66,10 @@ def rule_in_words(registry: Registry, by: str = "ece") -> str:
         "where it cannot tell the first one from a calibrated model, top-label ECE decides. ",
         "top_label_ece": f"{on_few_rows}. ",
     }
+    tied = "" if by == "nll" else ", of several that noise cannot tell from it the one with the lowest NLL"
     return (
         f"The rule: of the methods that lower {label} and {losing}, all against the first one and beyond noise, the "
-        f"one with the lowest {label}; where there is none, the first one. {surer.get(by, '')}Noise: a paired "
+        f"one with the lowest {label}{tied}; where there is none, the first one. {surer.get(by, '')}Noise: a paired "
         "bootstrap over test rows and, from two seeds on, the spread over seeds; 95 %, not corrected for the number of "
         "methods. Differences are of the unrounded means."
     )
@@ -149,11 +152,13 @@ def _in_words(
         f"No method can be recommended. {doubt}" if doubt else _verdict(decision, measure.label),
         "" if none_learnt else nothing,
         cut_short(evidence, baseline.row),
+        trained_too_long(evidence, baseline.row),
         f"Beware of {aside[advised.name]}" if advised.name in aside and not blind else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
         _worse_by_others(advised, baseline, list(others.values())),
         _FEW_SEEDS.get(len(evidence.seeds), ""),
         about_rows(evidence, baseline.row),
+        unlike_rows(evidence, baseline.row),
         leanings(evidence, compared),
         by_chance(evidence, compared) if measure.score == "ece" else "",
         *([] if doubt else about_advised),
@@ -178,10 +183,22 @@ def _verdict(decision: Decision, measure: str) -> str:
         none = f"{of} none has a lower {measure} beyond noise"
         return f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline, measure)}."
     use = f"Use {advised.name}: {_beside(advised, baseline, measure)}."
-    if lowest is advised:
-        return use
-    error, gain = _printed(lowest.error), _interval(lowest.error_gain, lowest.error.decimals)
-    return f"{use} {lowest.name} has a lower mean, {error}, but is not below {baseline.name} beyond noise ({gain})."
+    parts = [use]
+    if not lowest.lowers_error:
+        error, gain = _printed(lowest.error), _interval(lowest.error_gain, lowest.error.decimals)
+        parts.append(
+            f"{lowest.name} has a lower mean, {error}, but is not below {baseline.name} beyond noise ({gain})."
+        )
+    first = next(one for one in decision.by_error if one.lowers_error)
+    if first is not advised:
+        assert first.nll is not None, "ties are decided by NLL"
+        assert advised.nll is not None, "ties are decided by NLL"
+        nll = f"{_printed(advised.nll)} against {_printed(first.nll)}"
+        parts.append(
+            f"{first.name} has a lower mean, {_printed(first.error)}, from which noise cannot tell it: the lower NLL "
+            f"decides ({nll})."
+        )
+    return " ".join(parts)
 
 
 def _beside(one: Candidate, baseline: Candidate, measure: str) -> str:
@@ -210,8 +227,7 @@ def _ties(decision: Decision, measure: str) -> str:
     one = decision.lowest if decision.advised is decision.baseline else decision.advised
     near = []
     for other in decision.by_error:
-        gap = difference(other.error, one.error)
-        if other is not one and gap is not None and gap.within_noise:
+        if other is not one and difference(other.error, one.error) is not None and not tells_apart(other, one):
             near.append(f"{other.name} ({_printed(other.error)})")
     return f"By {measure} {one.name} cannot be told from {', '.join(near)}." if near else ""
 

@@ -2,6 +2,7 @@
 methods that are not compared.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
@@ -10,6 +11,7 @@ from benchmark.render.text import MINUS, number, signed
 from benchmark.tables import GridRow, SharedGrid, left_out, seeds_in_words
 
 _FEW_ROWS = 200
+_UNLIKELY = 2.576  # standard errors
 _FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
 _CUT_SHORT = -20.0  # points of confidence less accuracy; cross-entropy that has run its course leaves none so far below
 
@@ -82,6 +84,41 @@ def cut_short(evidence: Evidence, baseline: GridRow) -> str:
         f"{baseline.label} is far less sure than it is right ({signed(leaning, evidence.decimals('ece'))} points), as "
         "where training ends too early. More epochs or a higher learning rate may gain more than any method: try them "
         "first."
+    )
+
+
+def trained_too_long(evidence: Evidence, baseline: GridRow) -> str:
+    """A caution where the baseline is so sure of wrong answers that knowing nothing has the better NLL."""
+    nll = evidence.mean(baseline, "nll")
+    if nll is None:
+        return ""
+    n_labels = max(len(one.view.per_label.support) for one in evidence.scored(baseline).values())
+    if nll <= math.log(n_labels):
+        return ""
+    here, knowing_nothing = (number(value, 3) for value in (nll, math.log(n_labels)))
+    return (
+        f"The NLL of {baseline.label}, {here}, is higher than that of giving every label the same probability "
+        f"({knowing_nothing}), as where training goes on too long. Fewer epochs or a lower learning rate may gain more "
+        "than any method: try them first."
+    )
+
+
+def unlike_rows(evidence: Evidence, baseline: GridRow) -> str:
+    """A caution where the model is right on more of the validation rows than of the test rows, or on fewer, by more
+    than chance makes at 1 % (two shares, normal approximation).
+    """
+    validation, test = evidence.accuracy(baseline, "validation"), evidence.accuracy(baseline, "test")
+    if validation is None or test is None:
+        return ""
+    rows, right = validation.rows + test.rows, validation.rows * validation.share + test.rows * test.share
+    share = right / rows
+    error = math.sqrt(share * (1 - share) * (1 / validation.rows + 1 / test.rows))
+    if abs(validation.share - test.share) <= _UNLIKELY * error:
+        return ""
+    here, there = (f"{number(100 * one.share, 2)} % of {one.rows:,}" for one in (validation, test))
+    return (
+        f"{baseline.label} is right on {here} validation rows and {there} test rows, more unlike than chance makes "
+        "them: what a calibrator learns from the one may not hold for the other."
     )
 
 

@@ -89,7 +89,8 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
     temperature was not found; because what they gain by the measure they lose by NLL, which is proper, beyond noise; by
     ECE because it says nothing of them (``nearly_uniform``), or is lower by no more than chance makes of a surer model
     (``merely_surer``) where NLL does not speak for them either. Advised is, of those allowed whose error is lower than
-    the baseline's beyond noise, the one with the lowest.
+    the baseline's beyond noise, the one with the lowest; of several that cannot be told from it, the one with the
+    lowest NLL.
     """
     baseline = candidates[0]
     uniform = {one.name: caution for one in candidates if (caution := nearly_uniform(evidence, one.row))}
@@ -106,7 +107,20 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
     allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
     by_error = sorted(allowed, key=lambda one: one.error.known)
     better = [one for one in by_error if one.lowers_error]
-    return Decision(baseline, better[0] if better else baseline, tuple(by_error), aside, frozenset(uniform))
+    advised = _lowest_nll([one for one in better if not tells_apart(one, better[0])]) if better else baseline
+    return Decision(baseline, advised, tuple(by_error), aside, frozenset(uniform))
+
+
+def tells_apart(one: Candidate, other: Candidate) -> bool:
+    """Whether the errors of the two differ beyond noise."""
+    gap = None if one is other else difference(one.error, other.error)
+    return gap is not None and not gap.within_noise
+
+
+def _lowest_nll(tied: list[Candidate]) -> Candidate:
+    """Of methods in the order of their error, all tied by it; the first where the NLL of one is not known."""
+    known = {one.name: one.nll.mean for one in tied if one.nll is not None and one.nll.mean is not None}
+    return min(tied, key=lambda one: known[one.name]) if len(known) == len(tied) else tied[0]
 
 
 def _without_optimum(method: Candidate) -> str:

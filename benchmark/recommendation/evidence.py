@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from benchmark.registry import Subject
 from benchmark.store import Reliability
 from benchmark.tables import GridBuilder, GridRow, Scored
+
+
+class Accuracy(NamedTuple):
+    """The share of so many rows on which a model is right, a mean over seeds."""
+
+    share: float
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,18 @@ class Evidence:
         found = [one.view.scores.get(score) for one in self.scored(method).values()]
         known = [value for value in found if value is not None]
         return fmean(known) if known and len(known) == len(self.seeds) else None
+
+    def accuracy(self, method: GridRow, split: str) -> Accuracy | None:
+        """Of a method without calibrator, over its seeds; None where no view of those rows is there."""
+        views = [
+            view
+            for one in self.scored(method).values()
+            for view in one.result.views
+            if view.view.split == split and view.view.calibrator is None
+        ]
+        if not views:
+            return None
+        return Accuracy(fmean(view.scores["accuracy"] for view in views), sum(views[0].per_label.support))
 
     def leaning(self, method: GridRow) -> float | None:
         """Mean confidence less accuracy over all test rows and seeds, in points; None without results."""

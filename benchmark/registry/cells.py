@@ -112,6 +112,13 @@ def select_tables(
     tables = narrowed(registry, profile_name, names, datasets, methods)
     whole = _whole(registry, names)
     if not tables:
+        optional = [name for name, table in registry.tables.items() if table.optional]
+        own = list(narrowed(registry, profile_name, optional)) if "all" in names and not (datasets or methods) else []
+        if own:
+            raise UserError(
+                f"Profile {profile_name} has optional tables alone, which are made only where they are asked for: "
+                f"--table {' '.join(own)}."
+            )
         of = ", ".join(whole) if "all" not in names else "its tables"
         nothing = f"Profile {profile_name} has nothing of what was asked for in {of}."
         raise UserError(f"{nothing} {_where_else(registry, profile_name, whole, datasets, methods)}".rstrip())

@@ -251,6 +251,8 @@ class _File:
             message = f"the key {item['ctx']['discriminator']} is missing"
         elif item["type"] == "missing":
             message = f"the key {at[-1]} is missing"
+        elif item["type"] == "too_short":
+            message = f"at least {item['ctx']['min_length']} is needed"
         elif item["type"] in _EXPECTED:
             message = f"{_EXPECTED[item['type']]} is expected"
             message += "" if isinstance(item["input"], dict | list) else f", not {item['input']!r}"

@@ -21,8 +21,8 @@ Place = Callable[[str, tuple[Key, ...]], str]
 
 
 def is_taken_by_a_file(table: str) -> bool:
-    """Whether another file beside the tables would bear a table's name."""
-    return table in _OTHER_FILES or table.startswith("search_")
+    """Whether another file beside the tables would bear a table's name; "all" stands for all of them."""
+    return table in (*_OTHER_FILES, "all") or table.startswith("search_")
 
 
 def wrong_references(registry: Registry, place: Place) -> list[str]:

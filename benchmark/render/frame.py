@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from benchmark.specs import term_name
+from benchmark.specs import Calibrator, Head, OwnFunction, term_name
 from benchmark.store import Result, ViewRecord
 
 _BEFORE = [
@@ -15,13 +15,18 @@ _BEFORE = [
     "encoder",
     "encoder_fingerprint",
     "head",
+    "head_settings",
     "loss",
     "loss_settings",
     "learning_rate",
     "epochs",
+    "batch_size",
+    "weight_decay",
+    "max_length",
     "seed",
     "split",
     "calibrator",
+    "calibrator_settings",
     "temperature",
     "ece_bins",
 ]
@@ -49,7 +54,7 @@ def to_csv(results: Iterable[Result], methods: Methods) -> tuple[str, str]:
         if result.data is not None
         for label, (name, count) in enumerate(zip(result.data.label_names, result.data.train_label_counts, strict=True))
     )
-    before = [column for column in _BEFORE if column != "loss_settings"]  # long, and by run_id in the other table
+    before = [column for column in _BEFORE if not column.endswith("_settings")]  # long, and in the other table
     return (
         _csv(scores, [*_BEFORE, "score", "value", "run_id"]),
         _csv(labels, [*before, "label", "training_rows", "rows", *_PER_LABEL, "run_id"]),
@@ -58,6 +63,11 @@ def to_csv(results: Iterable[Result], methods: Methods) -> tuple[str, str]:
 
 def _short(fingerprint: str | None) -> str:
     return (fingerprint or "")[:16]
+
+
+def _name(part: Head | Calibrator) -> str:
+    """A head's or a calibrator's kind, or the user's function."""
+    return part.function.rpartition(":")[2] if isinstance(part, OwnFunction) else part.kind
 
 
 def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:
@@ -76,19 +86,25 @@ def _views(results: Iterable[Result], methods: Methods) -> Iterator[tuple[Result
             "corruption": run.data.corruption,
             "encoder": run.encoder.encoder,
             "encoder_fingerprint": _short(run.encoder.fingerprint),
-            "head": run.head.kind,
+            "head": _name(run.head),
+            "head_settings": json.dumps(run.head.model_dump(mode="json")),
             "loss": "+".join(term_name(term) for term in run.loss),
             "loss_settings": json.dumps([term.model_dump(mode="json") for term in run.loss]),
             "learning_rate": run.optimisation.learning_rate,
             "epochs": run.optimisation.epochs,
+            "batch_size": run.optimisation.batch_size,
+            "weight_decay": run.optimisation.weight_decay,
+            "max_length": run.encoder.max_length,
             "seed": run.seed,
             "run_id": result.run_id,
         }
         for view in result.views:
+            calibrator = view.view.calibrator
             about_view = {
                 "methods": methods(result, view),
                 "split": view.view.split,
-                "calibrator": view.view.calibrator.kind if view.view.calibrator else "none",
+                "calibrator": "none" if calibrator is None else _name(calibrator),
+                "calibrator_settings": "" if calibrator is None else json.dumps(calibrator.model_dump(mode="json")),
                 "temperature": view.temperature,
                 "ece_bins": view.view.ece_bins,
             }

@@ -18,6 +18,7 @@ from benchmark.store.numbers import Draws, NotNegative, Number, Numbers, Whole, 
 SCHEMA_VERSION: Literal[4] = 4
 RELIABILITY_BINS = 60
 _ROUNDING = 1e-9  # of sums in another order
+_SHARES = {"accuracy", "precision", "recall", "f1", "top_label_ece", "adaptive_ece", "mce", "debiased_ce", "aurc"}
 
 
 class Record(BaseModel):
@@ -193,6 +194,9 @@ class ViewRecord(Record):
         for name, value in self._made_of_parts().items():
             if abs(value - self.scores.get(name, value)) > _ROUNDING:
                 raise ValueError(f"{name} is not what the parts of it beside it add up to")
+        for name in _SHARES & self.scores.keys():
+            if self.scores[name] > 1 + _ROUNDING:
+                raise ValueError(f"{name} is above 1, which no share is")
         return self
 
     def _made_of_parts(self) -> dict[str, float]:
