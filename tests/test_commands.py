@@ -436,7 +436,7 @@ def test_paths_of_the_one_command_are_those_of_the_folder_it_is_called_in(tmp_pa
     environment = os.environ | {"BENCHMARK_PYTHON": sys.executable}
     command = [PROJECT / "run_all.sh", "--data", "my.csv", "--dry-run"]
     call = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (call.returncode, call.stderr) == (2, "error: my.csv is not a file.\n")
+    assert (call.returncode, call.stderr) == (2, f"error: {tmp_path}/my.csv is not a file.\n")
     (tmp_path / "mine").mkdir()
     command = [PROJECT / "run_all.sh", "--experiments", "mine", "--list"]
     call = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -91,6 +91,25 @@ def test_rows_held_out_by_label_take_each_labels_share(tmp_path: Path) -> None:
     assert again.fingerprint == corpus.fingerprint
 
 
+def test_a_rare_label_gives_a_test_row_before_any_gives_a_second(tmp_path: Path) -> None:
+    sizes = {"common": 170, "five": 5, "four": 4, "three": 3, "two": 2}
+    content = [(f"{label} {index}", label) for label, size in sizes.items() for index in range(size)]
+    write_csv(tmp_path / "mine" / "all.csv", content)
+    corpus = load_corpus("mine", stratified(37, 18), [tmp_path])
+    counts = [
+        dict(zip(corpus.label_names, np.bincount(corpus.split(split).labels, minlength=5), strict=True))
+        for split in ("train", "validation", "test")
+    ]
+    assert [[found[label] for found in counts] for label in sizes] == [
+        [120, 16, 34],
+        [3, 1, 1],
+        [2, 1, 1],
+        [2, 0, 1],
+        [2, 0, 0],
+    ]
+    assert check_corpus(corpus).labels_without_test_rows == ("two",)
+
+
 def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> None:
     content = [(f"text {index % 300}", f"label{index % 300 % 3}") for index in range(400)]
     write_csv(tmp_path / "mine" / "all.csv", content)

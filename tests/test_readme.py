@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from benchmark.data import load_corpus
 from benchmark.losses import rau_loss
-from benchmark.models import build_encoder, build_head
+from benchmark.models import build_encoder, build_head, hyperspherical_label_vectors
 from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import make_plan
 from benchmark.pseudo_words import pseudo_words
@@ -84,7 +85,20 @@ def test_the_advised_method_in_ones_own_training_as_written() -> None:
     torch.testing.assert_close(given["loss"](logits, labels, None), plain)
     torch.testing.assert_close(given["loss"](logits, labels, 0.9), plain + rau.weight * rau_loss(logits, labels, 0.9))
     numbers = logits.numpy()
-    assert (given["calibrated"](numbers, numbers, labels.numpy()).argmax(axis=1) == numbers.argmax(axis=1)).all()
+    probabilities = given["calibrated"](numbers, numbers, labels.numpy())
+    assert (probabilities.argmax(axis=1) == numbers.argmax(axis=1)).all()
+    for calibrator in registry.methods.calibrators.keys() - {"mc_dropout", "deep_ensemble"}:
+        found = given["calibrated"](numbers, numbers, labels.numpy(), calibrator)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(("n_labels", "highest"), [(11, 0.79), (15, 0.82), (77, 0.99)])
+def test_the_confidence_of_the_hyperspherical_head_has_the_bound_that_is_said(n_labels: int, highest: float) -> None:
+    declared = load_registry(EXPERIMENTS).methods.heads["hyperspherical"]
+    head = build_head(declared, 384, n_labels, torch.Generator()).eval()
+    surest = head(hyperspherical_label_vectors(n_labels, 384, seed=declared.label_vector_seed)).softmax(dim=1).max()
+    assert float(surest) == pytest.approx(highest, abs=0.005)
+    assert f"{highest:.2f} for {n_labels}" in DOCS["using_results.md"]
 
 
 def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) -> None:
@@ -106,6 +120,8 @@ def test_fewer_rows_of_own_data_beside_all_of_them_as_written(tmp_path: Path) ->
     few, whole = (load_corpus(name, registry.datasets[name], ()) for name in ("my_100", "my"))
     assert (len(few.train), len(whole.train)) == (100, 424)
     epochs = {run.run.data.dataset: run.run.optimisation.epochs for run in plan}
+    as_written = make_plan(registry, "my", select_tables(registry, "my", ["my"]), [0], Inputs(), KnownResults.of([]))
+    assert {run.run for run in plan if run.run.data.dataset == "my"} <= {run.run for run in as_written}  # trained once
     assert epochs["my_100"] * -(-100 // 32) == pytest.approx(epochs["my"] * -(-424 // 32), rel=0.01)
     assert (few.validation.texts, few.test.texts) == (whole.validation.texts, whole.test.texts)
     assert set(few.train.texts) < set(whole.train.texts)

@@ -78,11 +78,11 @@ def logits_of_entropy(entropy: float, k: int = 4, n: int = 8) -> torch.Tensor:
     return logits
 
 
-def epochs(objective: Objective, entropies: list[float]) -> list[dict]:
+def epochs(objective: Objective, entropies: list[float], k: int = 4) -> list[dict]:
     labels = torch.zeros(8, dtype=torch.long)
     events = []
     for entropy in entropies:
-        logits = logits_of_entropy(entropy)
+        logits = logits_of_entropy(entropy, k)
         objective(logits, labels)
         objective.after_step(logits, labels, 0)
         events.append(objective.after_epoch().joined)
@@ -93,11 +93,20 @@ def epochs(objective: Objective, entropies: list[float]) -> list[dict]:
 
 
 def test_rau_joins_when_the_mean_entropy_has_come_down_and_takes_it_as_threshold() -> None:
-    objective = Objective((plain(), rau()), 4, 20, 1, CPU, 0)
-    events = epochs(objective, [1.3, 1.1, 0.8, 0.5, 0.4])
+    objective = Objective((plain(), rau()), 8, 20, 1, CPU, 0)
+    events = epochs(objective, [1.3, 1.1, 0.8, 0.5, 0.4], k=8)
     assert [bool(event) for event in events] == [False, False, True, False, False]
     assert events[2]["rau"]["after_epochs"] == 3
     assert events[2]["rau"]["threshold"] == pytest.approx(0.8, abs=1e-4)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_with_few_labels_the_entropy_comes_down_to_half_of_that_at_chance_first(k: int) -> None:
+    chance = math.log(k)
+    objective = Objective((plain(), rau()), k, 20, 1, CPU, 0)
+    events = epochs(objective, [0.99 * chance, 0.51 * chance, 0.49 * chance], k)
+    assert [bool(event) for event in events] == [False, False, True]
+    assert events[2]["rau"]["threshold"] == pytest.approx(0.49 * chance, abs=1e-4)
 
 
 def test_an_entropy_that_never_comes_down_joins_at_half_with_a_clipped_threshold() -> None:

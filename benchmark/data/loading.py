@@ -12,6 +12,8 @@ from benchmark.data.readers import Row, read_files
 from benchmark.declarations import Dataset, DrawnRows, FileSource, GeneratedSource
 from benchmark.errors import UserError, nearest
 
+_FEWEST_TO_GIVE_ONE = 3  # of a label, and it is tested as well as trained on; with two it is trained on only
+
 
 def load_corpus(name: str, dataset: Dataset, folders: Iterable[Path]) -> Corpus:
     """The corpus of a declared data set, from the first of ``folders`` that holds its folder (generated ones need
@@ -109,9 +111,10 @@ def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[S
             f'Data set "{name}": {wanted.rows} {split} rows cannot be held out of {len(train)} training rows{kept}.'
         )
     chosen = candidates[: wanted.rows]
-    if wanted.stratified:  # at equal distances along the labels, so that each gives its share
-        chosen = candidates[(np.arange(wanted.rows) * len(candidates)) // wanted.rows]
-        chosen = _without_repeats(train, candidates, chosen)
+    if wanted.stratified:
+        shares = _shares(np.bincount(train.labels), wanted.rows)
+        place = np.arange(len(candidates)) - np.searchsorted(train.labels[candidates], train.labels[candidates])
+        chosen = _without_repeats(train, candidates, candidates[place < shares[train.labels[candidates]]])
     held_out = np.zeros(len(train), dtype=bool)
     held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)
@@ -140,6 +143,19 @@ def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, .
             'take more rows, or draw them by label ("stratified: true").'
         )
     return _subset(train, kept)
+
+
+def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
+    """How many of ``rows`` each label gives that has so many: one, if it has three or more, before any gives a second;
+    then whoever is furthest below its share, all but one of its rows at most.
+    """
+    ideal = counts * (rows / counts.sum())
+    given = np.zeros(len(counts), dtype=np.int64)
+    given[np.argsort(-counts, kind="stable")[:rows]] = 1
+    given[counts < _FEWEST_TO_GIVE_ONE] = 0
+    for _ in range(rows - int(given.sum())):
+        given[np.argmax(np.where(given < counts - 1, ideal - given, -np.inf))] += 1
+    return given
 
 
 def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:

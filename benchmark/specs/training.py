@@ -75,7 +75,9 @@ Head = Annotated[LinearHead | HypersphericalHead | OwnHead, Field(discriminator=
 
 
 class StartByEntropy(Declared):
-    """A term joins once the mean training entropy of an epoch is at most ``until_entropy`` nats, within bounds."""
+    """A term joins once the mean training entropy of an epoch is at most ``until_entropy`` nats, within bounds. With
+    few labels it must be at most half of what it is at chance, log K: of two it is 0.69 before anything is learnt.
+    """
 
     until_entropy: Positive
     at_least_epochs: Count

@@ -76,8 +76,9 @@ class _Stateless:
 class _Starter:
     """When a term joins."""
 
-    def __init__(self, rule: Start, n_epochs: int) -> None:
+    def __init__(self, rule: Start, n_labels: int, n_epochs: int) -> None:
         self.rule = rule
+        self.half_of_chance = math.log(n_labels) / 2
         self.n_epochs = n_epochs
         self.joined = isinstance(rule, StartByEpoch) and rule.after_epochs == 0
 
@@ -94,16 +95,16 @@ class _Starter:
         if epochs_done < self.rule.at_least_epochs:
             return False
         latest = max(math.floor(self.rule.at_most_share * self.n_epochs), self.rule.at_least_epochs)
-        return mean_entropy <= self.rule.until_entropy or epochs_done >= latest
+        return mean_entropy <= min(self.rule.until_entropy, self.half_of_chance) or epochs_done >= latest
 
 
 class _Uncertainty:
     """RAU or AVUC: joins when its start rule says so, with the threshold that it finds then."""
 
-    def __init__(self, spec: UncertaintyTerm, n_epochs: int, device: torch.device) -> None:
+    def __init__(self, spec: UncertaintyTerm, n_labels: int, n_epochs: int, device: torch.device) -> None:
         self.spec = spec
         self.loss = rau_loss if spec.term == "rau" else avuc_loss
-        self.starter = _Starter(spec.start, n_epochs)
+        self.starter = _Starter(spec.start, n_labels, n_epochs)
         fixed = spec.threshold if isinstance(spec.threshold, float) else 0.0
         self.threshold = torch.tensor(fixed, device=device)
 
@@ -131,7 +132,7 @@ class _Poscal:
     ) -> None:
         self.spec = spec
         self.loss = poscal_loss if spec.divergence == "forward" else poscal_reverse_loss
-        self.starter = _Starter(spec.start, n_epochs)
+        self.starter = _Starter(spec.start, n_labels, n_epochs)
         self.n_labels = n_labels
         self.table: Tensor | None = None
         self.seen = torch.zeros(spec.bins * n_labels, device=device)
@@ -174,7 +175,7 @@ def live_term(
 ) -> LiveTerm:
     """The term that a run declares, at its start; ``seed`` is the run's."""
     if isinstance(spec, UncertaintyTerm):
-        return _Uncertainty(spec, n_epochs, device)
+        return _Uncertainty(spec, n_labels, n_epochs, device)
     if isinstance(spec, PoscalTerm):
         return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)
     if isinstance(spec, MixupTerm):
