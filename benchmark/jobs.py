@@ -71,8 +71,8 @@ class EpochDone(Declared):
 
 class JobEnded(Declared):
     """How a job ended: trained, found done, held by another scheduler, failed; or not at all, because memory ran out or
-    the worker died over it. After a failure or out of memory the worker ends, too. A success with a reason was trained,
-    and not all of it scored.
+    the worker died over it. After a failure or out of memory the worker ends, too, but not over a user's mistake or a
+    training that diverged. A success with a reason was trained, and not all of it scored.
     """
 
     event: Literal["ended"] = "ended"
@@ -83,6 +83,13 @@ class JobEnded(Declared):
     log: str | None = None
     over_deaths: bool = False  # failed, because workers died over it time and again
     worker_ended: bool = False  # a success, over whose scoring the worker ended
+    worker_goes_on: bool = False  # after a failure that says nothing against it
+
+    @property
+    def was_the_last(self) -> bool:
+        """Whether the worker takes no other job."""
+        broken = self.outcome in ("failed", "out_of_memory", "died") and not self.worker_goes_on
+        return self.worker_ended or broken
 
 
 Event = Annotated[Ready | EpochDone | JobEnded, Field(discriminator="event")]

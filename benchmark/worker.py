@@ -40,6 +40,7 @@ from benchmark.training.objective import Diverged, Epoch
 from benchmark.workbench import Workbench, encoder_record
 
 OUT_OF_MEMORY = "out of memory"
+_DIVERGED, _INPUT = "diverged", "input"
 MOST_PIECES = 16
 
 
@@ -137,7 +138,13 @@ class Worker:
         failure = Failure(kind=kind, reason=reason, log=log.name)
         with contextlib.suppress(OSError):  # a full disk, say, which may be the failure itself
             self.folder.save_failure(Result.failed(job.run, failure, self._environment()))
-        return JobEnded(outcome="failed", seconds=seconds, reason=f"{kind}: {reason}", log=str(log))
+        return JobEnded(
+            outcome="failed",
+            seconds=seconds,
+            reason=f"{kind}: {reason}",
+            log=str(log),
+            worker_goes_on=kind in (_INPUT, _DIVERGED),
+        )
 
     def _environment(self) -> EnvironmentRecord:
         return describe_environment(self.device_name, self.device_uuid, torch.get_num_threads())
@@ -194,9 +201,9 @@ def _in_words(error: Exception) -> tuple[str, str]:
     if ran_out_of_memory(error):
         return OUT_OF_MEMORY, sentence
     if isinstance(error, Diverged):
-        return "diverged", str(error)
+        return _DIVERGED, str(error)
     if isinstance(error, UserError):
-        return "input", str(error)
+        return _INPUT, str(error)
     return type(error).__name__, sentence
 
 
@@ -272,7 +279,7 @@ def main() -> None:
             line = jobs.pop(0)
         ended = worker.handle(Job.model_validate_json(line))
         worker.send(ended)
-        if ended.outcome in ("failed", "out_of_memory"):
+        if ended.was_the_last:
             sys.exit(1)  # whatever broke, the next run starts in a fresh process
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
 from benchmark.specs import Declared
 
-SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS, SHORT = range(8)
+SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS, SHORT, MISTAKEN = range(9)
 
 
 def say(event: Declared) -> None:
@@ -48,6 +48,8 @@ def act(job: Job, folder: Path) -> JobEnded:
         )
     if seed == TOO_LARGE:
         return JobEnded(outcome="failed", seconds=0.1, reason="out of memory: tried to allocate 9 GiB", log="x.log")
+    if seed == MISTAKEN:
+        return JobEnded(outcome="failed", seconds=0.1, reason="input: a mistake", worker_goes_on=True)
     if seed == HELD_ONCE:
         return JobEnded(outcome="claimed" if number == 1 else "already_done", seconds=0.0)
     return JobEnded(outcome="success", seconds=0.1, summary=f"{job.pieces} pieces")

@@ -17,6 +17,7 @@ from tests.fake_worker import (
     ALWAYS_DIES,
     DIES_TWICE,
     HELD_ONCE,
+    MISTAKEN,
     NEEDS_PIECES,
     SHORT,
     SLEEPS,
@@ -103,6 +104,13 @@ def test_after_a_failure_the_next_job_has_a_fresh_process(registry: Registry, tm
     asyncio.run(pool(tmp_path, updates, [CPU]).run([job(registry, seed) for seed in (DIES_TWICE, SUCCEEDS)]))
     workers = list(tmp_path.glob("worker-*.json"))
     assert len(workers) == 3
+
+
+def test_after_a_mistake_of_the_users_the_worker_goes_on(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    asyncio.run(pool(tmp_path, updates, [CPU]).run([job(registry, seed) for seed in (MISTAKEN, SUCCEEDS)]))
+    assert [ended.outcome for seed in (MISTAKEN, SUCCEEDS) for ended in ends(updates, seed)] == ["failed", "success"]
+    assert len(list(tmp_path.glob("worker-*.json"))) == 1
 
 
 def test_workers_see_their_device_and_nothing_else_before_they_start(registry: Registry, tmp_path: Path) -> None:

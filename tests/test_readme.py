@@ -68,7 +68,8 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
         mistakes = mistakes.replace(as_written, here)
     told = subprocess.run([sys.executable, "-c", mistakes], capture_output=True, text=True, cwd=PROJECT, check=False)
     assert told.returncode == 0, told.stderr
-    assert re.search(r"^[0-9a-f]+ [01]\.\d\d [abcd]: \w+ \w+$", told.stdout, flags=re.MULTILINE)
+    line = r"^with_mine\.\S+\.seed[012]\.[0-9a-f]{12}: [01]\.\d\d [abcd], not [abcd]: \w+ \w+$"
+    assert re.search(line, told.stdout, flags=re.MULTILINE)
 
 
 def test_the_advised_method_in_ones_own_training_as_written() -> None:

@@ -26,6 +26,7 @@ from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
 from benchmark.store import KnownResults, Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
+from benchmark.training.objective import Diverged
 from benchmark.workbench import LoadedEncoder, Workbench
 from benchmark.worker import Worker, _in_words
 from tests.results import made_logits, made_result, tiny_inputs, worker_setup
@@ -285,6 +286,18 @@ def test_where_scores_cannot_be_written_what_was_trained_stays(
     stored = worker.folder.read(real.run)
     assert (stored.status, stored.views) == ("success", [])
     assert worker.folder.read_logits(stored) is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"),
+    [(UserError("a mistake"), True), (Diverged("in epoch 1"), True), (RuntimeError("CUDA"), False)],
+)
+def test_a_worker_goes_on_after_what_says_nothing_against_it(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, goes_on: bool
+) -> None:
+    run = made_result(registry, Subject("tnews", "base", "bert")).run
+    ended = failing_worker(tmp_path, monkeypatch, error).handle(job_of(registry, run))
+    assert (ended.outcome, ended.was_the_last) == ("failed", not goes_on)
 
 
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])

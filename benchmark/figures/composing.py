@@ -45,6 +45,7 @@ from benchmark.tables import GridBuilder, seeds_in_words
 _OnOneDataset = ConfidenceFigure | ReliabilityFigure | NoiseFigure | PerLabelFigure | TrainingFigure
 
 _ABOUT_ECE = "ECE is class-wise and summed over labels, as in the tables."
+_ENDS = (".", "!", "?", "。", "！", "？")  # captions may be Chinese
 _ABOUT_SPREAD = "Mean and sample standard deviation over"
 
 
@@ -188,7 +189,8 @@ class Composer:
 
     def _sentences(self, figure: AnyFigure, *sentences: str) -> tuple[str, ...]:
         """The caption, then the figure's own sentences, then what the profile wants to be known."""
-        said = (figure.caption, *sentences, self.profile.note or "")
+        caption = figure.caption if figure.caption.endswith(_ENDS) else f"{figure.caption}."
+        said = (caption, *sentences, self.profile.note or "")
         return tuple(self.lettering.text(sentence, "") for sentence in said)
 
     def _dataset_label(self, role: str) -> str:

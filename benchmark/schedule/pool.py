@@ -131,11 +131,10 @@ class Pool:
         self.at_work += 1
         self.on_update(Update(job, index, None))
         ended = await worker.do(job, partial(self._heard, job, index))
-        over = ended.worker_ended or ended.outcome in ("failed", "out_of_memory", "died")
-        if over:
+        if ended.was_the_last:
             await worker.end()
         self.on_update(Update(job, index, self._settle(job, ended)))
-        return None if over else worker
+        return None if ended.was_the_last else worker
 
     def _heard(self, job: Job, index: int, event: EpochDone) -> None:
         self.on_update(Update(job, index, event))
