@@ -249,6 +249,35 @@ def test_padded_pieces_give_the_same_vectors_and_gradients(architecture: str, fo
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))],
+)
+@pytest.mark.parametrize("architecture", ["bert", "albert", "electra"])
+def test_packed_rows_in_bfloat16_are_as_exact_as_padded_ones(
+    architecture: str, kind: str, folders: dict[str, Path]
+) -> None:
+    """Against float32: the additive mask, and what of attention is computed in which type, cost no accuracy."""
+    device = torch.device(kind)
+    encoder = load_encoder(built(architecture), folders[architecture]).eval().to(device)
+    data = tokenise(load_tokenizer(built(architecture), folders[architecture]), texts(20), 64)
+    found = {}
+    for packed, bfloat16 in ((False, False), (False, True), (True, True)):
+        encoder.packed = packed
+        encoder.zero_grad()
+        on_device = TextsOnDevice.of(data, encoder.padding, device)
+        with torch.autocast(kind, torch.bfloat16, enabled=bfloat16):
+            vectors = encoder(on_device, lay_out(data, np.arange(20), packed).to(device))
+        assert vectors.dtype == torch.float32
+        weights = torch.linspace(-1, 1, vectors.numel(), device=device).reshape(vectors.shape)
+        (vectors * weights).sum().backward()
+        gradients = [p.grad.flatten() for p in encoder.parameters() if p.grad is not None]
+        found[packed, bfloat16] = vectors.detach(), torch.cat(gradients)
+    for exact, padded, ours in zip(found[False, False], found[False, True], found[True, True], strict=True):
+        assert 0 < float((ours - exact).norm()) < 1.5 * float((padded - exact).norm())
+        assert float((ours - exact).norm()) < 0.1 * float(exact.norm())
+
+
 def test_the_last_layer_at_cls_has_its_dropout() -> None:
     """Attention, its output and the layer's output are each dropped from at their own rates, in training only."""
     encoder = family("xlm-roberta")
