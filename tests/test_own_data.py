@@ -488,7 +488,7 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert len(list((tmp_path / "results" / "desk").glob("*.json"))) == 10
     advice = (folder / "recommendation.md").read_text(encoding="utf-8")
     assert "**desk.**" in advice
-    assert "Of the rows it is known: " in advice
+    assert "Found in the rows: " in advice
     assert "only 24 test rows: few differences between methods will rise above noise" in advice
     assert advice.strip() in first.stdout
     assert "| BERT " in first.stdout

@@ -62,9 +62,9 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
         scored(registry, "avuc", 0.80, 0.45, ece_if_calibrated=0.3),
     ]
     (found,) = advice(registry, results)
-    chance = "By chance alone a perfectly calibrated model would have an ECE of "
+    chance = "By chance alone a perfectly calibrated model as sure as BERT would have an ECE of "
     # the first, the advised and the next by ECE
-    assert f"{chance}12.00 as sure as BERT, of 25.00 as sure as LS, of 20.00 as sure as HS-RAU." in found.sentences
+    assert f"{chance}12.00, as sure as LS 25.00, as sure as HS-RAU 20.00." in found.sentences
     assert "no sign of better calibration" not in found.sentences[0]
     # HS-RAU is surer and has a lower ECE, by less than chance makes of that
     results[2] = scored(registry, "hs_rau", 0.80, 0.35, ece_if_calibrated=0.06)
@@ -503,7 +503,7 @@ def test_what_was_found_in_the_rows_is_part_of_the_advice(registry: Registry) ->
         result.model_copy(update={"data": result.data.model_copy(update={"remarks": remarks})}) for result in results
     ]
     (found,) = advice(registry, known)
-    assert f"Of the rows it is known: {'; '.join(remarks)}." in found.sentences
+    assert f"Found in the rows: {'; '.join(remarks)}." in found.sentences
     assert not any("Only 60" in sentence for sentence in found.sentences)  # once is enough
 
 
@@ -568,7 +568,7 @@ def test_chance_is_a_mean_over_all_seeds_or_not_said(registry: Registry) -> None
         for seed, chance in ((0, 0.1), (1, 0.2))
     ]
     (found,) = advice(registry, results, (0, 1))
-    assert "an ECE of 15.00 as sure as BERT, of 15.00 as sure as LS." in " ".join(found.sentences)
+    assert "as sure as BERT would have an ECE of 15.00, as sure as LS 15.00." in " ".join(found.sentences)
     for view in results[0].views:
         del view.scores["ece_if_calibrated"]
     (without,) = advice(registry, results, (0, 1))

@@ -503,6 +503,7 @@ NAMES = [
     "my_data&co",
     "50%",
     "reverted_card_payment?",
+    "_x_ __y__ a_b_ _c",
     r"a{b}~^\#$",
     "<b>x</b>",
     "a|b",

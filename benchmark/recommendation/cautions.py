@@ -24,10 +24,11 @@ def by_chance(evidence: Evidence, methods: Iterable[GridRow]) -> str:
     for method in _once(methods):
         chance = evidence.mean(method, "ece_if_calibrated")
         if chance is not None:
-            parts.append(f"{number(100 * chance, evidence.decimals('ece'))} as sure as {method.label}")
+            ece = number(100 * chance, evidence.decimals("ece"))
+            parts.append(f"as sure as {method.label} {ece if parts else f'would have an ECE of {ece}'}")
     if len(parts) < 2:
         return ""
-    return f"By chance alone a perfectly calibrated model would have an ECE of {', of '.join(parts)}."
+    return f"By chance alone a perfectly calibrated model {', '.join(parts)}."
 
 
 def within_chance(evidence: Evidence, method: GridRow) -> str:
@@ -194,7 +195,7 @@ def about_rows(evidence: Evidence, method: GridRow) -> str:
     found = evidence.scored(method).values()
     remarks = dict.fromkeys(remark for one in found for remark in one.data.remarks or ())
     if remarks:
-        return f"Of the rows it is known: {'; '.join(remarks)}."
+        return f"Found in the rows: {'; '.join(remarks)}."
     rows = min((one.data.rows["test"] for one in found), default=_FEW_ROWS)
     return f"Only {rows} test rows stand behind this." if rows < _FEW_ROWS else ""
 

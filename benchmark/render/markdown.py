@@ -7,7 +7,8 @@ from tabulate import tabulate
 from benchmark.render.text import TextCell, caption, lines
 from benchmark.tables import Grid
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$^])")
+# An underscore within a word is left as it is, for no markup begins or ends there.
+_SPECIAL = re.compile(r"([\\`*{}\[\]#|~$^]|(?<![^\W_])_|_(?![^\W_]))")
 
 
 def to_markdown(grid: Grid, compare: bool = False) -> str:
