@@ -20,7 +20,7 @@ def by_chance(evidence: Evidence, methods: Iterable[GridRow]) -> str:
     """The ECE that a perfectly calibrated model would have on so few rows, as sure as each of these methods, where that
     is known of two at least.
     """
-    parts = []
+    parts: list[str] = []
     for method in _once(methods):
         chance = evidence.mean(method, "ece_if_calibrated")
         if chance is not None:
