@@ -17,7 +17,7 @@ from benchmark.recommendation.cautions import (
     within_chance,
     without_results,
 )
-from benchmark.recommendation.deciding import Candidate, Decision, candidate, decide, tells_apart
+from benchmark.recommendation.deciding import Candidate, Decision, by_metric, candidate, decide, tells_apart
 from benchmark.recommendation.evidence import Evidence
 from benchmark.registry import Registry, clean_columns
 from benchmark.render.text import number, signed
@@ -112,11 +112,11 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
     asked = Table(number="recommendation", caption="Recommendation.", rows=(rows,), columns=(column,))
     shared = over_shared_seeds(builder, "recommendation", asked)
     first = shared.grid.every_row[0]
-    if first in _from_before(shared):
+    from_before = _from_before(shared, column.metrics, by)
+    if first in from_before:
         because = f"{first.label} was scored before there were resamples of it; {_TO_RESAMPLE}"
         return Recommendation(label, None, (f"No method can be recommended by {metrics[by].label}: {because}.",))
-    nll_place = column.metrics.index("nll") if "nll" in others else None
-    candidates = [found for row in shared.rows if (found := candidate(row, first, nll_place)) is not None]
+    candidates = [found for row in shared.rows if (found := candidate(row, first, column.metrics, by)) is not None]
     if len(candidates) < 2 or candidates[0].row is not first:
         return None
     evidence = Evidence(builder, dataset, shared.grid.seeds)
@@ -125,13 +125,14 @@ def _advise(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...], by: 
         instead = _advise(builder, dataset, rows, _WHERE_ECE_IS_BLIND) or Recommendation(label, None, (_NOT_MEASURED,))
         head, *rest = instead.sentences
         return Recommendation(label, instead.method, (f"{caution} By top-label ECE: {head}", *rest))
-    return _in_words(label, evidence, shared, candidates, decision, metrics[by], others)
+    return _in_words(label, evidence, shared, from_before, candidates, decision, metrics[by], others)
 
 
 def _in_words(
     label: str,
     evidence: Evidence,
     shared: SharedGrid,
+    from_before: Sequence[GridRow],
     candidates: Sequence[Candidate],
     decision: Decision,
     measure: Metric,
@@ -155,7 +156,7 @@ def _in_words(
         trained_too_long(evidence, baseline.row),
         f"Beware of {aside[advised.name]}" if advised.name in aside and not blind else "",
         *(f"Set aside: {caution}" for name, caution in aside.items() if name != advised.name),
-        _worse_by_others(advised, baseline, list(others.values())),
+        _worse_by_others(advised, baseline, others),
         _FEW_SEEDS.get(len(evidence.seeds), ""),
         about_rows(evidence, baseline.row),
         unlike_rows(evidence, baseline.row),
@@ -163,7 +164,7 @@ def _in_words(
         by_chance(evidence, compared) if measure.score == "ece" else "",
         *([] if doubt else about_advised),
         whose_seeds(shared, evidence.builder.seeds),
-        _left_out_from_before(shared, measure.label),
+        _left_out_from_before(from_before, measure.label),
         without_results(shared),
         trained_in(shared.grid.precisions),
         without_rows(max(one.f1.labels_without_rows for one in candidates)),
@@ -247,11 +248,11 @@ def _by_f1(candidates: Sequence[Candidate], baseline: Candidate, advised: Candid
     )
 
 
-def _worse_by_others(advised: Candidate, baseline: Candidate, metrics: Sequence[Metric]) -> str:
+def _worse_by_others(advised: Candidate, baseline: Candidate, metrics: Mapping[str, Metric]) -> str:
     """By which other measures of calibration the advised method has a worse mean than the baseline."""
     parts = []
-    for place, metric in enumerate(metrics, start=2):  # after those that decide
-        here, there = (one.row.cells[place] for one in (advised, baseline))
+    for name, metric in metrics.items():
+        here, there = (one.cells[name] for one in (advised, baseline))
         if here.printed != there.printed and (here.printed > there.printed) == (metric.better == "lower"):
             parts.append(f"{metric.label} ({_printed(here)} against {_printed(there)})")
     return f"By other measures {advised.name} is worse than {baseline.name}: {', '.join(parts)}." if parts else ""
@@ -263,14 +264,14 @@ def _by_other_measures(decision: Decision, metrics: Mapping[str, Metric]) -> str
     """
     advised = decision.advised
     better, noise = [], []
-    for place, (name, metric) in enumerate(metrics.items(), start=2):  # after those that decide
+    for name, metric in metrics.items():
         sign = 1 if metric.better == "lower" else -1
         # the ECE of a nearly uniform one says nothing
         others = [
             one for one in decision.by_error if name != "ece" or one is advised or one.name not in decision.uniform
         ]
-        best = min(others, key=lambda one: sign * one.row.cells[place].known)
-        here, there = (one.row.cells[place] for one in (best, advised))
+        best = min(others, key=lambda one: sign * one.cells[name].known)
+        here, there = (one.cells[name] for one in (best, advised))
         if _printed(here) != _printed(there):
             gap = difference(here, there)
             better.append(f"{metric.label} {best.name} ({_printed(here)} against {_printed(there)}")
@@ -283,14 +284,14 @@ def _by_other_measures(decision: Decision, metrics: Mapping[str, Metric]) -> str
     return f"By other measures {of}: {', '.join(f'{one}, {how})' for one, how in zip(better, noise, strict=True))}."
 
 
-def _from_before(shared: SharedGrid) -> list[GridRow]:
+def _from_before(shared: SharedGrid, metrics: Sequence[str], by: str) -> list[GridRow]:
     """The rows that were scored before the deciding measure was resampled."""
-    return [row for row in shared.rows if row.cells[1].resampled is None]
+    return [row for row in shared.rows if by_metric(row, metrics)[by].resampled is None]
 
 
-def _left_out_from_before(shared: SharedGrid, measure: str) -> str:
+def _left_out_from_before(rows: Iterable[GridRow], measure: str) -> str:
     """Whom the deciding measure cannot judge."""
-    labels = [row.label for row in _from_before(shared)]
+    labels = [row.label for row in rows]
     if not labels:
         return ""
     return f"Left out, scored before there were resamples of {measure} ({_TO_RESAMPLE}): {', '.join(labels)}."

@@ -1,5 +1,6 @@
 """The decision itself: of the methods that have results on a data set, the one to use."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.recommendation.cautions import merely_surer, nearly_uniform
@@ -14,21 +15,32 @@ MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and no
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method beside the baseline: what it gains or loses against it, by F1, by the measure that decides, and by NLL,
-    where that can be tested.
+    """A method beside the baseline: its cells by metric, and what it gains or loses against it, by F1, by the measure
+    ``by`` that decides, and by NLL, where that can be tested.
     """
 
     row: GridRow
-    f1: Cell
-    error: Cell
+    cells: Mapping[str, Cell]
+    by: str
     f1_gain: Difference
     error_gain: Difference
-    nll: Cell | None
     nll_gain: Difference | None
 
     @property
     def name(self) -> str:
         return self.row.label
+
+    @property
+    def f1(self) -> Cell:
+        return self.cells["f1"]
+
+    @property
+    def error(self) -> Cell:
+        return self.cells[self.by]
+
+    @property
+    def nll(self) -> Cell | None:
+        return self.cells.get("nll")
 
     @property
     def loses_f1(self) -> bool:
@@ -69,17 +81,21 @@ class Decision:
         return self.by_error[0]
 
 
-def candidate(row: GridRow, baseline: GridRow, nll_place: int | None) -> Candidate | None:
-    """A row whose first two cells are F1 and the deciding measure, beside the baseline's; None where they cannot be
-    compared. ``nll_place``: which cell is the NLL, if any.
+def candidate(row: GridRow, baseline: GridRow, metrics: Sequence[str], by: str) -> Candidate | None:
+    """A row beside the baseline's; None where F1 or the measure ``by`` cannot be compared. ``metrics``: those of their
+    cells, in order.
     """
-    f1, error = row.cells[:2]
-    gains = [difference(cell, base) for cell, base in zip(row.cells[:2], baseline.cells[:2], strict=True)]
-    if f1.mean is None or error.mean is None or gains[0] is None or gains[1] is None:
+    cells, there = by_metric(row, metrics), by_metric(baseline, metrics)
+    gains = {name: difference(cells[name], there[name]) for name in cells.keys() & {"f1", by, "nll"}}
+    f1_gain, error_gain = gains["f1"], gains[by]
+    if cells["f1"].mean is None or cells[by].mean is None or f1_gain is None or error_gain is None:
         return None
-    nll = None if nll_place is None else row.cells[nll_place]
-    nll_gain = None if nll_place is None else difference(row.cells[nll_place], baseline.cells[nll_place])
-    return Candidate(row, f1, error, gains[0], gains[1], nll, nll_gain)
+    return Candidate(row, cells, by, f1_gain, error_gain, gains.get("nll"))
+
+
+def by_metric(row: GridRow, metrics: Sequence[str]) -> dict[str, Cell]:
+    """A row's cells by their metrics, given in order."""
+    return dict(zip(metrics, row.cells, strict=True))
 
 
 def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision:
