@@ -266,7 +266,8 @@ def test_a_run_that_fails_does_not_stop_the_others(experiments: Path, cache_dir:
     assert "0 trained, 1 failed, 1 done before." in again.stdout
 
 
-# Python looks for a module of this name in each of its starts: here the second of a worker's is its end.
+# Python looks for a module of this name in each of its starts: here the second of a worker's is its end, and in the
+# first the second run fails.
 BREAKS = """
 import os, sys
 from pathlib import Path
@@ -275,16 +276,21 @@ if "benchmark.worker" in sys.orig_argv:
         Path(__file__).with_name("begun").mkdir()
     except FileExistsError:
         os._exit(3)
+    logs = []
+
+    def fail(event, arguments):
+        if event == "open" and str(arguments[0]).endswith(".log"):
+            logs.append(arguments[0])
+            if len(logs) == 2:
+                raise OSError(5, "a broken disk")
+
+    sys.addaudithook(fail)
 """
 
 
 def test_where_no_fresh_worker_can_start_what_was_done_and_what_failed_is_still_told(
     experiments: Path, cache_dir: Path, tmp_path: Path
 ) -> None:
-    profiles = yaml.safe_load((experiments / "profiles.yaml").read_text())
-    rule = {"method": "ls", "learning_rate": 1.0e30, "max_gradient_norm": "none"}
-    profiles["profiles"]["tiny"]["training"].append(rule)
-    (experiments / "profiles.yaml").write_text(yaml.safe_dump(profiles, sort_keys=False))
     (tmp_path / "breaks").mkdir()
     (tmp_path / "breaks" / "sitecustomize.py").write_text(BREAKS)
     call = run_module(
@@ -294,7 +300,7 @@ def test_where_no_fresh_worker_can_start_what_was_done_and_what_failed_is_still_
     )  # fmt: skip
     assert call.returncode == 1, call.stdout + call.stderr
     failed, stopped, count = call.stdout.splitlines()[-3:]
-    assert re.fullmatch(r"failed: ls on .*: diverged: .*; log: \S+\.log", failed)
+    assert re.fullmatch(r"failed: ls on .*: OSError: .*a broken disk; log: \S+\.log", failed)
     assert stopped.startswith("No worker is left; runs not done: 1. A worker could not start: ")
     assert count.startswith("1 trained, 1 failed, 0 done before.")
     assert "Traceback" not in call.stdout + call.stderr
