@@ -110,6 +110,24 @@ def test_a_rare_label_gives_a_test_row_before_any_gives_a_second(tmp_path: Path)
     assert check_corpus(corpus).labels_without_test_rows == ("two",)
 
 
+@pytest.mark.parametrize(("common", "rare", "each"), [(200, 100, 3), (300, 200, 4), (300, 50, 2)])
+def test_many_rare_labels_do_not_displace_a_common_one(common: int, rare: int, each: int, tmp_path: Path) -> None:
+    content = [(f"c {index}", "common") for index in range(common)]
+    content += [(f"r {label} {index}", f"rare{label:03}") for label in range(rare) for index in range(each)]
+    write_csv(tmp_path / "mine" / "all.csv", content)
+    share = common / len(content)
+    tested = []
+    for seed in (3, 4):
+        declared = stratified(len(content) // 5, len(content) // 10).model_dump()
+        declared["test"]["seed"] = declared["validation"]["seed"] = seed
+        corpus = load_corpus("mine", Dataset.model_validate(declared), [tmp_path])
+        for split in ("train", "validation", "test"):
+            found = corpus.split(split).labels
+            assert (found == corpus.label_names.index("common")).mean() == pytest.approx(share, abs=0.02), split
+        tested.append(set(corpus.test.labels.tolist()))
+    assert tested[0] != tested[1]  # which labels, is by lot
+
+
 def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> None:
     content = [(f"text {index % 300}", f"label{index % 300 % 3}") for index in range(400)]
     write_csv(tmp_path / "mine" / "all.csv", content)

@@ -99,6 +99,14 @@ def test_jobs_that_take_as_much_memory_start_in_as_many_pieces(registry: Registr
     assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
 
 
+def test_a_job_that_began_with_less_does_not_take_back_what_is_known(registry: Registry) -> None:
+    made = Pool(1, lambda index: pytest.fail("no worker is needed"), lambda update: None, lambda reason: None)
+    late, early = (job(registry, NEEDS_PIECES).model_copy(update={"pieces": pieces}) for pieces in (4, 1))
+    for one in (late, early):
+        made._settle(one, JobEnded(outcome="out_of_memory", seconds=0.1))
+    assert list(made.pieces.values()) == [8]
+
+
 def test_after_a_failure_the_next_job_has_a_fresh_process(registry: Registry, tmp_path: Path) -> None:
     updates: list[Update] = []
     asyncio.run(pool(tmp_path, updates, [CPU]).run([job(registry, seed) for seed in (DIES_TWICE, SUCCEEDS)]))

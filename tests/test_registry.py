@@ -97,7 +97,7 @@ MISTAKES = [
     ("tables", "metrics: [f1, ece]", "metrics: [f1, ecc]", r"columns\.0\.metrics\.1: there is no metric \"ecc\"; did you mean \"ece\"\?$"),
     ("tables", "mean_over: [TNEWS, HWU64, BANKING77]", "mean_over: [TNEWS, HWU, BANKING77]", r"mean_over\.1: there is no column with that label \"HWU\""),
     ("tables", "encoder: albert_tiny}", "encoder: albert}", r"there is no encoder role in any profile \"albert\"; did you mean \"albert_tiny\"\?$"),
-    ("tables", "  main:\n", "  search_rates:\n", r"tables\.search_rates: search_rates is the name of another file beside the tables; choose another\.$"),
+    ("tables", "  main:\n", "  search_rates:\n", r"tables\.search_rates: search_rates is the name of another file beside the tables, or of all of them; choose another\.$"),
     ("tables", "  main:\n", "  claims:\n", r"tables\.claims: claims is the name of another file beside the tables"),
     ("tables", "  main:\n", "  main:\n    numbr: x\n", r"unknown key \"numbr\"; did you mean \"number\"\?"),
     ("datasets", "folder: tnews", "folder: ../../etc", r"datasets\.tnews\.source\.folder: a path must be relative"),

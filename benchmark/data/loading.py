@@ -12,7 +12,7 @@ from benchmark.data.readers import Row, read_files
 from benchmark.declarations import Dataset, DrawnRows, FileSource, GeneratedSource
 from benchmark.errors import UserError, nearest
 
-_FEWEST_TO_GIVE_ONE = 3  # of a label, and it is tested as well as trained on; with two it is trained on only
+_FEWEST_TO_GIVE_ONE = 3  # rows of a label, so that beside one to test on there is more than one to train on
 
 
 def load_corpus(name: str, dataset: Dataset, folders: Iterable[Path]) -> Corpus:
@@ -103,7 +103,8 @@ def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[S
     By label, a text that stands more than once stays in the training rows, as far as its label has others to give, so
     that it is not trained on and tested, too.
     """
-    order = np.random.default_rng(wanted.seed).permutation(len(train))
+    random = np.random.default_rng(wanted.seed)
+    order = random.permutation(len(train))
     candidates = _by_label(train.labels, order) if wanted.stratified else order
     if wanted.rows >= len(train) or wanted.rows > len(candidates):
         kept = " (each label keeps one)" if wanted.stratified else ""
@@ -112,7 +113,7 @@ def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[S
         )
     chosen = candidates[: wanted.rows]
     if wanted.stratified:
-        shares = _shares(np.bincount(train.labels), wanted.rows)
+        shares = _shares(np.bincount(train.labels), wanted.rows, random)
         place = np.arange(len(candidates)) - np.searchsorted(train.labels[candidates], train.labels[candidates])
         chosen = _without_repeats(train, candidates, candidates[place < shares[train.labels[candidates]]])
     held_out = np.zeros(len(train), dtype=bool)
@@ -145,16 +146,18 @@ def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, .
     return _subset(train, kept)
 
 
-def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
-    """How many of ``rows`` each label gives that has so many: one, if it has three or more, before any gives a second;
-    then whoever is furthest below its share, all but one of its rows at most.
+def _shares(counts: np.ndarray, rows: int, random: np.random.Generator) -> np.ndarray:
+    """How many of ``rows`` each label gives that has so many: its share, rounded down; what is left goes to those that
+    give none so far and have three or more, then to whoever is furthest below its share, by lot among equals. Each
+    keeps one.
     """
-    ideal = counts * (rows / counts.sum())
-    given = np.zeros(len(counts), dtype=np.int64)
-    given[np.argsort(-counts, kind="stable")[:rows]] = 1
-    given[counts < _FEWEST_TO_GIVE_ONE] = 0
-    for _ in range(rows - int(given.sum())):
-        given[np.argmax(np.where(given < counts - 1, ideal - given, -np.inf))] += 1
+    ideal, most = counts * (rows / counts.sum()), np.maximum(counts - 1, 0)
+    given: np.ndarray = np.minimum(ideal.astype(np.int64), most)
+    lots = random.permutation(len(counts))
+    while left := rows - int(given.sum()):
+        rare = (given == 0) & (counts >= _FEWEST_TO_GIVE_ONE)
+        order = np.lexsort((lots, given - ideal, ~rare, given >= most))
+        given[order[: min(left, int((given < most).sum()))]] += 1
     return given
 
 

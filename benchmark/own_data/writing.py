@@ -162,7 +162,9 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
             f"{_LONGEST_NAME} in all."
         )
     if is_taken_by_a_file(name):
-        raise UserError(f'--name: "{name}" is what another file beside the tables is called; choose another name.')
+        raise UserError(
+            f'--name: "{name}" is what another file beside the tables is called, or all of them; choose another name.'
+        )
     if path.is_file():
         return
     for kind, entries in (

@@ -37,7 +37,7 @@ from benchmark.tables import (
 _OTHER_MEASURES = ("ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
 _BINNED = {"ece", "top_label_ece"}
 _WHERE_ECE_IS_BLIND = "top_label_ece"
-_NOT_MEASURED = "No method can be recommended, for metrics.yaml has no such measure."
+_NOT_MEASURED = "No method can be recommended: fewer than two are scored by it, or metrics.yaml has no such measure."
 _FEW_SEEDS = {
     1: "That is one training each; another seed may say otherwise.",
     2: "Two seeds hardly say how far trainings scatter; with a third, intervals are much narrower.",

@@ -135,7 +135,7 @@ def tells_apart(one: Candidate, other: Candidate) -> bool:
 
 def _lowest_nll(tied: list[Candidate]) -> Candidate:
     """Of methods in the order of their error, all tied by it; the first where the NLL of one is not known."""
-    known = {one.name: one.nll.mean for one in tied if one.nll is not None and one.nll.mean is not None}
+    known = {one.name: one.nll.printed for one in tied if one.nll is not None and one.nll.mean is not None}
     return min(tied, key=lambda one: known[one.name]) if len(known) == len(tied) else tied[0]
 
 

@@ -21,7 +21,7 @@ Place = Callable[[str, tuple[Key, ...]], str]
 
 
 def is_taken_by_a_file(table: str) -> bool:
-    """Whether another file beside the tables would bear a table's name; "all" stands for all of them."""
+    """Whether another file beside the tables would bear a table's name, or it stands for all of them."""
     return table in (*_OTHER_FILES, "all") or table.startswith("search_")
 
 
@@ -98,7 +98,9 @@ def _check_tables(registry: Registry, check: References) -> None:
     for name, table in registry.tables.items():
         if is_taken_by_a_file(name):
             check.note(
-                "tables", ("tables", name), f"{name} is the name of another file beside the tables; choose another"
+                "tables",
+                ("tables", name),
+                f"{name} is the name of another file beside the tables, or of all of them; choose another",
             )
         _check_rows(registry, check, name, table, roles)
         _check_columns(registry, check, name, table)

@@ -144,7 +144,8 @@ class Pool:
         if ended.outcome == "claimed":
             self.elsewhere.append(job)
         if ended.outcome == "out_of_memory":
-            self.pieces[_memory_of(job)] = 2 * job.pieces
+            known = self.pieces.get(_memory_of(job), 1)  # of a job that began when less was known, perhaps
+            self.pieces[_memory_of(job)] = max(known, 2 * job.pieces)
             self.pending.insert(0, job)
         if ended.outcome == "died":
             run_id = identity(job.run)
