@@ -38,6 +38,7 @@ from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, se
 
 _LONGEST_SEEDS = 60  # in a file's name
 _REASONS = 3  # why runs failed, at most
+_OF_ALL_TABLES = {"report.html", "tables.tex", "tables.compare.tex"}
 _NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
 
@@ -129,7 +130,11 @@ def _command(arguments: argparse.Namespace) -> int:
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
     folder, part = arguments.tables_dir / profile_name, _of_these(chosen_seeds, seeds_at_hand(looked_at))
-    named = {f"{Path(name).stem}{part}{Path(name).suffix}": text for name, text in texts.items()}
+    some = _of_some(registry, profile_name, tables)
+    named = {
+        f"{Path(name).stem}{some if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
+        for name, text in texts.items()
+    }
     _say([write(folder / name, text) for name, text in named.items()])
     if arguments.figures:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / f"figures{part}")

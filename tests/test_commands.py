@@ -112,6 +112,9 @@ def test_tables_hold_what_results_hold(finished: Path, benchmark_command: Comman
 
 
 def test_comparison_with_the_paper_has_a_file_of_its_own(finished: Path, benchmark_command: Command) -> None:
+    document = finished / "tables" / "tiny" / "tables.noise.tex"  # beside that of all tables
+    assert benchmark_command("report", "--table", "noise", "--format", "latex").returncode == 0
+    assert document.read_text().count(r"\begin{table") == 1
     call = benchmark_command("report", "--table", "noise", "--compare")
     assert call.returncode == 0
     assert "| paper" in call.stdout

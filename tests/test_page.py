@@ -252,7 +252,7 @@ def test_the_command_writes_the_page(results: list[Result], benchmark_command: C
     call = benchmark_command("report", "--format", "html", "--table", "main")
     assert call.returncode == 0, call.stderr
     assert call.stdout == ""
-    written = tmp_path / "tables" / "tiny" / "report.html"
+    written = tmp_path / "tables" / "tiny" / "report.main.html"  # beside that of all tables
     assert str(written) in call.stderr
     assert "Table 1" in text(written.read_text(encoding="utf-8"))
 
