@@ -51,9 +51,9 @@ class Pool:
     ``on_update`` hears of everything that happens to jobs, ``on_retired`` of a slot that is given up, and why. A job
     that a worker died over is tried again in a fresh one, up to three times, the last time with batches in four times
     as many pieces; one for which memory ran out, in twice as many, as then are others that take as much. A slot takes
-    a job only once its worker has started, and one without a job waits,
-    its worker ended, while others are at work: theirs may come back. So may a job that another scheduler held: it is
-    looked at again once ``is_held`` says that it is free, which costs no worker.
+    a job only once its worker has started, and one without a job waits, its worker ended, while others are at work:
+    theirs may come back. So may a job that another scheduler held: it is looked at again once ``is_held`` says that it
+    is free, which costs no worker.
     """
 
     def __init__(
