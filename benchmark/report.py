@@ -106,6 +106,7 @@ def _command(arguments: argparse.Namespace) -> int:
     finished, inputs = KnownResults.of(results), _inputs(registry, looked_at if searches else ours, where)
     registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
+    some = _of_some(registry, profile_name, tables)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
@@ -114,11 +115,11 @@ def _command(arguments: argparse.Namespace) -> int:
             raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
         texts = claims_in(builder, arguments.format)
     elif arguments.recommend:
-        texts = advice_in(builder, tables, _of_some(registry, profile_name, tables), arguments.by or "ece")
+        texts = advice_in(builder, tables, some, arguments.by or "ece")
     elif searches:
         texts = searches_in(builder, searches)
     elif arguments.ranking:
-        texts = ranking_in(builder, tables, _of_some(registry, profile_name, tables))
+        texts = ranking_in(builder, tables, some)
     else:
         grids = [builder.build(name, table) for name, table in tables.items()]
         if arguments.compare and not any(grid.has_paper for grid in grids):
@@ -130,7 +131,6 @@ def _command(arguments: argparse.Namespace) -> int:
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
     folder, part = arguments.tables_dir / profile_name, _of_these(chosen_seeds, seeds_at_hand(looked_at))
-    some = _of_some(registry, profile_name, tables)
     named = {
         f"{Path(name).stem}{some if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
         for name, text in texts.items()

@@ -31,6 +31,16 @@ class Difference:
         """Whether the interval holds 0 (no correction for other comparisons)."""
         return self.p_value >= LEVEL
 
+    @property
+    def is_rise(self) -> bool:
+        """Whether it is above 0 beyond noise."""
+        return self.estimate > 0 and not self.within_noise
+
+    @property
+    def is_fall(self) -> bool:
+        """Whether it is below 0 beyond noise."""
+        return self.estimate < 0 and not self.within_noise
+
 
 def paired_difference(
     first: ArrayLike, second: ArrayLike, first_resampled: ArrayLike, second_resampled: ArrayLike

@@ -113,9 +113,9 @@ def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[S
         )
     chosen = candidates[: wanted.rows]
     if wanted.stratified:
-        shares = _shares(np.bincount(train.labels), wanted.rows, random)
-        place = np.arange(len(candidates)) - np.searchsorted(train.labels[candidates], train.labels[candidates])
-        chosen = _without_repeats(train, candidates, candidates[place < shares[train.labels[candidates]]])
+        shares, labels = _shares(np.bincount(train.labels), wanted.rows, random), train.labels[candidates]
+        place = np.arange(len(candidates)) - np.searchsorted(labels, labels)  # among those of its label
+        chosen = _without_repeats(train, candidates, candidates[place < shares[labels]])
     held_out = np.zeros(len(train), dtype=bool)
     held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)

@@ -14,7 +14,7 @@ from benchmark.errors import UserError, nearest
 from benchmark.own_data.entries import METHODS, SEEDS, own_entries
 from benchmark.own_data.files import OwnFiles
 from benchmark.pseudo_words import pseudo_words
-from benchmark.registry import OWN, Registry, is_taken_by_a_file, load_registry, to_yaml
+from benchmark.registry import OWN, Registry, is_reserved, load_registry, to_yaml
 from benchmark.whole_files import write_whole
 
 _MOST_UNKNOWN = 0.5  # of the words
@@ -161,7 +161,7 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
             f'--name: "{name}" cannot be a name; use small letters, digits and _, a letter first, at most '
             f"{_LONGEST_NAME} in all."
         )
-    if is_taken_by_a_file(name):
+    if is_reserved(name):
         raise UserError(
             f'--name: "{name}" is what another file beside the tables is called, or all of them; choose another name.'
         )

@@ -17,7 +17,7 @@ from benchmark.recommendation.cautions import (
     within_chance,
     without_results,
 )
-from benchmark.recommendation.deciding import Candidate, Decision, by_metric, candidate, decide, tells_apart
+from benchmark.recommendation.deciding import Candidate, Decision, are_tied, by_metric, candidate, decide
 from benchmark.recommendation.evidence import Evidence
 from benchmark.registry import Registry, clean_columns
 from benchmark.render.text import number, signed
@@ -183,8 +183,7 @@ def _verdict(decision: Decision, measure: str) -> str:
     if advised is baseline:
         none = f"{of} none has a lower {measure} beyond noise"
         return f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline, measure)}."
-    use = f"Use {advised.name}: {_beside(advised, baseline, measure)}."
-    parts = [use]
+    parts = [f"Use {advised.name}: {_beside(advised, baseline, measure)}."]
     if not lowest.lowers_error:
         error, gain = _printed(lowest.error), _interval(lowest.error_gain, lowest.error.decimals)
         parts.append(
@@ -228,7 +227,7 @@ def _ties(decision: Decision, measure: str) -> str:
     one = decision.lowest if decision.advised is decision.baseline else decision.advised
     near = []
     for other in decision.by_error:
-        if other is not one and difference(other.error, one.error) is not None and not tells_apart(other, one):
+        if other is not one and are_tied(other, one):
             near.append(f"{other.name} ({_printed(other.error)})")
     return f"By {measure} {one.name} cannot be told from {', '.join(near)}." if near else ""
 

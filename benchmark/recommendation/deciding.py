@@ -44,23 +44,23 @@ class Candidate:
 
     @property
     def loses_f1(self) -> bool:
-        return self.f1_gain.estimate < 0 and not self.f1_gain.within_noise
+        return self.f1_gain.is_fall
 
     @property
     def gains_f1(self) -> bool:
-        return self.f1_gain.estimate > 0 and not self.f1_gain.within_noise
+        return self.f1_gain.is_rise
 
     @property
     def lowers_error(self) -> bool:
-        return self.error_gain.estimate < 0 and not self.error_gain.within_noise
+        return self.error_gain.is_fall
 
     @property
     def raises_nll(self) -> bool:
-        return self.nll_gain is not None and self.nll_gain.estimate > 0 and not self.nll_gain.within_noise
+        return self.nll_gain is not None and self.nll_gain.is_rise
 
     @property
     def lowers_nll(self) -> bool:
-        return self.nll_gain is not None and self.nll_gain.estimate < 0 and not self.nll_gain.within_noise
+        return self.nll_gain is not None and self.nll_gain.is_fall
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,16 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
     allowed = [one for one in candidates if one is baseline or not (one.loses_f1 or one.name in aside)]
     by_error = sorted(allowed, key=lambda one: one.error.known)
     better = [one for one in by_error if one.lowers_error]
-    advised = _lowest_nll([one for one in better if not tells_apart(one, better[0])]) if better else baseline
+    advised = _lowest_nll([one for one in better if are_tied(one, better[0])]) if better else baseline
     return Decision(baseline, advised, tuple(by_error), aside, frozenset(uniform))
 
 
-def tells_apart(one: Candidate, other: Candidate) -> bool:
-    """Whether the errors of the two differ beyond noise."""
-    gap = None if one is other else difference(one.error, other.error)
-    return gap is not None and not gap.within_noise
+def are_tied(one: Candidate, other: Candidate) -> bool:
+    """Whether noise cannot tell the errors of the two apart, as those of one and the same."""
+    if one is other:
+        return True
+    gap = difference(one.error, other.error)
+    return gap is not None and gap.within_noise
 
 
 def _lowest_nll(tied: list[Candidate]) -> Candidate:

@@ -14,7 +14,7 @@ from benchmark.registry.cells import (
 )
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.loading import EXPERIMENTS, OWN, load_registry
-from benchmark.registry.references import is_taken_by_a_file
+from benchmark.registry.references import is_reserved
 from benchmark.registry.resolution import (
     Inputs,
     Subject,
@@ -46,7 +46,7 @@ __all__ = [
     "composition",
     "encoder_name",
     "is_offered",
-    "is_taken_by_a_file",
+    "is_reserved",
     "load_registry",
     "method_view",
     "methods_of",

@@ -20,8 +20,8 @@ _OTHER_FILES = ("claims", "ranking", "recommendation", "report", "scores", "tabl
 Place = Callable[[str, tuple[Key, ...]], str]
 
 
-def is_taken_by_a_file(table: str) -> bool:
-    """Whether another file beside the tables would bear a table's name, or it stands for all of them."""
+def is_reserved(table: str) -> bool:
+    """Whether a table cannot have that name: another file beside the tables bears it, or it stands for all of them."""
     return table in (*_OTHER_FILES, "all") or table.startswith("search_")
 
 
@@ -96,7 +96,7 @@ def _check_mixing_head(head: Head, check: References, at: tuple[Key, ...]) -> No
 def _check_tables(registry: Registry, check: References) -> None:
     roles = {role for profile in registry.profiles.values() for role in profile.encoders}
     for name, table in registry.tables.items():
-        if is_taken_by_a_file(name):
+        if is_reserved(name):
             check.note(
                 "tables",
                 ("tables", name),

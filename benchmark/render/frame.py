@@ -67,7 +67,7 @@ def _short(fingerprint: str | None) -> str:
 
 def _name(part: Head | Calibrator) -> str:
     """A head's or a calibrator's kind, or the user's function."""
-    return part.function.rpartition(":")[2] if isinstance(part, OwnFunction) else part.kind
+    return part.function_name if isinstance(part, OwnFunction) else part.kind
 
 
 def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:

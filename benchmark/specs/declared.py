@@ -61,6 +61,11 @@ class OwnFunction(Declared):
     settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str] = {}
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
 
+    @property
+    def function_name(self) -> str:
+        """The function's name, without its module's."""
+        return self.function.rpartition(":")[2]
+
     def __eq__(self, other: object) -> bool:
         """Settings of another type are others, though Python has 1 == 1.0 == True: the identity tells them apart."""
         return isinstance(other, OwnFunction) and super().__eq__(other) and self._types() == other._types()

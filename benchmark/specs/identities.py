@@ -86,4 +86,4 @@ def sub_seed(seed: int, *purpose: str) -> int:
 
 def term_name(term: LossTerm) -> str:
     """What a loss term is called: its kind, or the user's function."""
-    return term.function.rpartition(":")[2] if isinstance(term, OwnTerm) else term.term
+    return term.function_name if isinstance(term, OwnTerm) else term.term
