@@ -102,6 +102,24 @@ def test_a_quote_that_takes_in_other_rows_is_told_where_tabs_separate(tmp_path: 
     write(tmp_path, "b.tsv", 'text\tintent\n"two\nlines, a ""quote""\nand\ta tab"\tlabel\n')
     (row,) = read_rows(tmp_path / "mine" / "b.tsv", "csv", "text", ("intent",), "\t")
     assert row.text == 'two\nlines, a "quote"\nand\ta tab'
+
+
+@pytest.mark.parametrize("swallowed", [1, 5])
+@pytest.mark.parametrize("label_first", [False, True])
+def test_a_quote_that_takes_in_other_rows_is_told_by_their_labels(
+    tmp_path: Path, swallowed: int, label_first: bool
+) -> None:
+    cells = [[f"text {row}", f"label {row % 2}"] for row in range(12)]
+    cells[3][0] = '"' + cells[3][0]
+    cells[3 + swallowed][0] += ' of 32"'
+    rows = [",".join(reversed(row) if label_first else row) for row in cells]
+    write(tmp_path, "a.csv", ("intent,text\n" if label_first else "text,intent\n") + "\n".join(rows) + "\n")
+    sentence = rf"a\.csv:5: the quote that a value begins with here is closed {swallowed} lines further down"
+    with pytest.raises(UserError, match=sentence):
+        list(read_rows(tmp_path / "mine" / "a.csv", "csv", "text", ("intent",), ","))
+
+
+def test_lines_of_a_text_with_the_delimiter_in_them_are_no_rows(tmp_path: Path) -> None:
     write(tmp_path, "c.csv", 'text;intent\n"one; two\nthree; four\nfive";label\n')
     (row,) = read_rows(tmp_path / "mine" / "c.csv", "csv", "text", ("intent",), ";")
     assert row.text == "one; two\nthree; four\nfive"

@@ -117,6 +117,9 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                     raise UserError(f"{path}:{last}: {_no_column(column, header)} ({_separated_by(header, delimiter)})")
                 if header.count(column) > 1:
                     raise UserError(f'{path}:{last}: {header.count(column)} columns are called "{column}"; rename one.')
+            intents = [header.index(column) for column in columns[1:]]
+            spanning: list[tuple[int, list[str]]] = []
+            labels: set[tuple[str, ...]] = set()
             for values in reader:
                 line, last = last + 1, reader.line_num
                 if not values:
@@ -126,24 +129,29 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                         f"{path}:{line}: {len(values)} values where the header names {len(header)} columns."
                     )
                 if last > line:
-                    _check_quoted(path, line, values, len(header), delimiter)
+                    spanning.append((line, values))
+                labels.add(tuple(values[place] for place in intents))
                 yield line, dict(zip(header, values, strict=True))
+            _check_quoted(path, spanning, intents, labels, delimiter)
         except csv.Error as error:
             raise UserError(f"{path}:{reader.line_num}: this is not CSV: {error}.") from None
 
 
-def _check_quoted(path: Path, line: int, values: list[str], n_columns: int, delimiter: str) -> None:
-    """Refuse a value of several lines that look like rows: a quote that nothing closes takes in all up to the next one.
-    Only where tabs separate: commas and semicolons stand in texts, too.
+def _check_quoted(
+    path: Path, spanning: list[tuple[int, list[str]]], columns: list[int], labels: set[tuple[str, ...]], delimiter: str
+) -> None:
+    """Refuse a row of several lines of which two or more look like rows: a quote that nothing closes takes in all up to
+    the next one. Commas and semicolons stand in texts, too, so there a line must end up with a label (in ``columns``)
+    that other rows have.
     """
-    for place, value in enumerate(values if delimiter == "\t" else ()):
-        first, *others = value.splitlines() or [""]
-        rest_of_row = n_columns - 1 - place
-        swallowed = [part for part in others[:-1] if part.count(delimiter) == n_columns - 1]
-        if others and (swallowed or first.count(delimiter) == rest_of_row > 0):
+    for line, values in spanning:
+        parts = [part.split(delimiter) for part in delimiter.join(values).splitlines()]
+        whole = [part for part in parts if len(part) == len(values)]
+        like_rows = [part for part in whole if delimiter == "\t" or tuple(part[place] for place in columns) in labels]
+        if len(like_rows) > 1:
             raise UserError(
-                f"{path}:{line}: the quote that a value begins with here is closed {len(others)} lines further down, "
-                'after what looks like other rows; write a quote that is part of a text as "" within quotes.'
+                f"{path}:{line}: the quote that a value begins with here is closed {len(parts) - 1} lines further "
+                'down, after what looks like other rows; write a quote that is part of a text as "" within quotes.'
             )
 
 
