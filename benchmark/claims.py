@@ -117,16 +117,15 @@ def _verdict(claim: Claim, decisive: _Compared, compared: list[_Compared], toler
         return "not reproduced", f"{decisive.text} comes out the other way{of_all}"
     if decisive.outcome == "noise":
         return "cannot be told", f"{decisive.text} is within noise{of_all}"
-    if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive, tolerance):
+    if claim.by is None or decisive.ours is None or _size_fits(claim.by, decisive.ours, decisive.interval, tolerance):
         return "reproduced", decisive.text
     return "direction only", f"{decisive.text}, by another size"
 
 
-def _size_fits(by: float, decisive: _Compared, tolerance: Tolerance) -> bool:
-    assert decisive.ours is not None, "a size is only compared where there is a difference"
-    if abs(abs(decisive.ours) - by) <= max(tolerance.share * by, tolerance.points):
+def _size_fits(by: float, ours: float, interval: tuple[float, float] | None, tolerance: Tolerance) -> bool:
+    if abs(abs(ours) - by) <= max(tolerance.share * by, tolerance.points):
         return True
-    low, high = sorted(abs(end) for end in decisive.interval or (decisive.ours, decisive.ours))
+    low, high = sorted(abs(end) for end in interval or (ours, ours))
     return low <= by <= high
 
 

@@ -1,6 +1,7 @@
 """What the three command lines share: their common options, the choice of a profile, exit codes."""
 
 import argparse
+import contextlib
 import io
 import os
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmark.errors import UserError, first_line
-from benchmark.inputs import is_unicode
+from benchmark.inputs import why_not_unicode
 from benchmark.registry import EXPERIMENTS, Registry, load_registry
 from benchmark.store import RESULTS
 
@@ -36,20 +37,26 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
         if sys.stdout is not None:
             sys.stdout.flush()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _complain(f"error: {error}")
         code = WRONG_INPUT
     except KeyboardInterrupt:
         again = "makes all anew (--redo)" if getattr(arguments, "redo", False) else "goes on from here"
-        print(f"interrupted; finished runs are kept, the same command {again}", file=sys.stderr)
+        _complain(f"interrupted; finished runs are kept, the same command {again}")
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough
         code = OUTPUT_CLOSED
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
-        print(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept", file=sys.stderr)
+        _complain(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept")
         code = WRONG_INPUT
     sys.exit(code)
+
+
+def _complain(sentence: str) -> None:
+    """The exit code tells the rest where nobody can be told."""
+    with contextlib.suppress(OSError):
+        print(sentence, file=sys.stderr, flush=True)
 
 
 def _refuse_repeated(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -92,9 +99,13 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _folder(text: str) -> Path:
-    """A folder's path."""
-    if not is_unicode(text):
-        raise argparse.ArgumentTypeError(f"{text!a} is not Unicode; rename that folder")
+    """A folder's path; the folder may be yet to be made."""
+    if not text:
+        raise argparse.ArgumentTypeError("nothing was given; a folder is needed")
+    if problem := why_not_unicode(text):
+        raise argparse.ArgumentTypeError(problem)
+    if Path(text).exists() and not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a file, not a folder")
     return Path(text)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
 from benchmark.errors import UserError, first_line
@@ -44,7 +45,7 @@ class FoundEncoder:
     """An encoder's files on this machine; ``revision`` is the hub's commit where it is known."""
 
     folder: Path
-    origin: str  # "folder", "hub" or "built"
+    origin: Literal["folder", "hub", "built"]
     revision: str | None
 
 

@@ -1,4 +1,6 @@
-"""The one exception that stands for a user's mistake."""
+"""The exception that stands for a user's mistake, and the words that such sentences are made of."""
+
+from collections.abc import Collection
 
 
 class UserError(Exception):
@@ -15,8 +17,8 @@ def first_line(error: BaseException) -> str:
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """A half sentence that leads from a wrong name to a right one, e.g. ``did you mean "rau"?``.
+def nearest(name: str, known: Collection[str]) -> str:
+    """The end of a sentence that leads from a wrong name to a right one, e.g. ``did you mean "rau"?``.
 
     Where nothing is near, it lists what exists.
     """
@@ -26,7 +28,7 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     close = [one for one in known if _plain(one) == _plain(name)] or get_close_matches(name, known, n=1, cutoff=0.65)
     if close:
         return f'did you mean "{close[0]}"?'
-    return "known: " + (", ".join(sorted(known)) or "none")
+    return f"known: {', '.join(sorted(known)) or 'none'}."
 
 
 def _plain(name: str) -> str:

@@ -136,8 +136,8 @@ class _Measured:
         return inputs in self._factors
 
     def factor(self, inputs: str | None = None) -> float:
-        """Of these inputs; of all where none are given; 1 where nothing was measured."""
-        return self._any_factor.value if inputs is None else self._factors[inputs].value
+        """Of these inputs, else of all; 1 where nothing was measured."""
+        return self._any_factor.value if inputs is None else self._factors.get(inputs, self._any_factor).value
 
     def beside(self, inputs: str) -> float:
         """Of these inputs, else of all; 0 where nothing was measured."""

@@ -71,7 +71,7 @@ def carry_out(
             built_encoders=placed.where.built_encoders,
             file_hashes=placed.where.file_hashes,
             own_code=placed.own_functions,
-            device="cuda" if slot.device.kind == "cuda" else "cpu",
+            device=slot.device.kind,
             threads=slot.threads,
         )
 
@@ -92,7 +92,7 @@ def carry_out(
 
 
 def in_order(to_train: Sequence[PlannedRun], works: Mapping[str, Work], estimator: Estimator) -> list[PlannedRun]:
-    """The order in which runs are made: as ``train`` says. Equal ones keep their order, in which inputs are shared."""
+    """The order of ``carry_out``. Equal runs keep theirs, in which inputs are shared."""
     longest_first = sorted(to_train, key=lambda planned: (planned.run.seed, -works[planned.run_id].operations))
     first: dict[str, PlannedRun] = {}
     total: dict[str, float] = {}

@@ -55,13 +55,19 @@ def places(data_folder: str | None, encoder_folder: str | None, cache: Path | No
     )
 
 
-def is_unicode(path: str) -> bool:
-    """Whether a path can be handed on to workers, and stand in a result: some systems have others."""
+def why_not_unicode(path: str) -> str | None:
+    """Why a path can neither be handed on to workers nor stand in a result, and what to do; None where it can."""
     try:
         path.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        pass
+    else:
+        return None
+    try:
+        os.fsencode(path).decode()
+    except UnicodeDecodeError:
+        return f"{path!a} is not Unicode; rename that folder"
+    return f"{path!a} cannot be read in this locale; set PYTHONUTF8=1"
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ def find_table_inputs(registry: Registry, profile_name: str, tables: Iterable[Ta
     return find_inputs(
         registry,
         [profile.datasets[subject.dataset] for subject in subjects],
-        [name for subject in subjects if (name := encoder_name(profile, subject)) is not None],
+        [name for subject in subjects if (name := encoder_name(profile, subject.dataset, subject.encoder)) is not None],
         where,
     )
 
@@ -133,12 +139,14 @@ def changed_since(registry: Registry, shown: Inputs, where: Places) -> tuple[lis
 
 
 def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:
-    value, name = (option, option_name) if option else (os.environ.get(variable), variable)
+    value, name = (os.environ.get(variable), variable) if option is None else (option, option_name)
+    if option == "":
+        raise UserError(f"{option_name}: nothing was given; a folder is needed.")
     if not value:
         return ()
     folder = Path(os.path.expanduser(value))  # noqa: PTH111 - Path's own raises where there is no such user
-    if not is_unicode(value):
-        raise UserError(f"{name}: {value!a} is not Unicode; rename that folder.")
+    if problem := why_not_unicode(value):
+        raise UserError(f"{name}: {problem}.")
     if not folder.is_dir():
         raise UserError(f"{name}: {value} is not a folder.")
     return (folder.resolve(),)

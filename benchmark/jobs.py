@@ -70,7 +70,7 @@ class EpochDone(Declared):
 
 
 class JobEnded(Declared):
-    """How a job ended: trained, found done, held by another scheduler, failed; or not at all, because memory ran out or
+    """How a job ended: trained, found done, held by another command, failed; or not at all, because memory ran out or
     the worker died over it. After a failure or out of memory the worker ends, too, but not over a user's mistake or a
     training that diverged. A success with a reason was trained, and not all of it scored.
     """

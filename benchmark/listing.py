@@ -1,6 +1,6 @@
 """What the registry offers, and how much of it is done: the text of ``benchmark.run --list``."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tabulate import tabulate
 
@@ -23,10 +23,12 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Kno
     profile = registry.profile(profile_name)
     every = list(registry.tables)
     tables = narrowed(registry, profile_name, registry.tables)
-    methods = registry.methods.methods
+    compared = {row.method for table in tables.values() for row in table.every_row}
 
     def counts(methods: list[str] | None = None, *, of: list[str]) -> tuple[int, int]:
-        """Each table and method is planned by itself: what only another one asks of a run does not count."""
+        """Trainings done of those tables, and all; each table and method is planned by itself: what only another one
+        asks of a run does not count.
+        """
         return _counts(_plan(registry, profile_name, known[profile_name], of, methods))
 
     sections = [
@@ -56,8 +58,8 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Kno
             ("name", "label", "done", "of", "composition"),
             [
                 (name, method.label, *counts([name], of=every), _composition(method))
-                for name, method in methods.items()
-                if name in _methods(tables)
+                for name, method in registry.methods.methods.items()
+                if name in compared
             ],
         ),
         *_inputs(registry, profile, plan),
@@ -79,19 +81,18 @@ def _what(registry: Registry, profile_name: str, what: str, names: Sequence[str]
 def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) -> list[str]:
     """Data sets and encoders, each with the trainings done on it."""
     encoders = {planned.run.encoder.encoder for planned in plan}
-    roles = {dataset: role for role, dataset in profile.datasets.items()}
     return [
         _section(
             "Data sets (--datasets)",
             ("name", "label", "done", "of", "entry in datasets.yaml"),
             [
                 (
-                    roles[name],
+                    role,
                     registry.datasets[name].label,
                     *_counts(run for run in plan if run.run.data.dataset == name),
                     name,
                 )
-                for name in roles
+                for role, name in profile.datasets.items()
             ],
         ),
         _section(
@@ -136,10 +137,6 @@ def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:
 
 def _by_name(table: Table) -> str:
     return "(only where asked for) " if table.optional else ""
-
-
-def _methods(tables: Mapping[str, Table]) -> set[str]:
-    return {row.method for table in tables.values() for row in table.every_row}
 
 
 def _composition(method: Method) -> str:

@@ -4,7 +4,7 @@ and prints nothing.
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from benchmark.declarations import Dataset, Encoder, Table
 from benchmark.registry import (
@@ -60,7 +60,7 @@ def make_plan(
     tables: Mapping[str, Table],
     seeds: Iterable[int],
     inputs: Inputs,
-    finished: KnownResults[Any],
+    finished: KnownResults[Outline | Result],
     redo: bool = False,
     leave_out: bool = False,
 ) -> list[PlannedRun]:
@@ -125,7 +125,13 @@ def _undecided(
     )
 
 
-def _decided(registry: Registry, finished: KnownResults[Any], planned: PlannedRun, seed: int, redo: bool) -> PlannedRun:
+def _decided(
+    registry: Registry,
+    finished: KnownResults[Outline | Result],
+    planned: PlannedRun,
+    seed: int,
+    redo: bool,
+) -> PlannedRun:
     planned = replace(planned, run=planned.run.model_copy(update={"seed": seed}))
     result = finished.find(planned.run)
     action, reason = _decide(finished, planned, result, redo)
@@ -136,7 +142,10 @@ def _decided(registry: Registry, finished: KnownResults[Any], planned: PlannedRu
 
 
 def _decide(
-    finished: KnownResults[Any], planned: PlannedRun, result: Result | Outline | None, redo: bool
+    finished: KnownResults[Outline | Result],
+    planned: PlannedRun,
+    result: Result | Outline | None,
+    redo: bool,
 ) -> tuple[Action, str]:
     if result is None:
         if finished.by_recipe.get(recipe_identity(planned.run)):

@@ -19,8 +19,8 @@ from benchmark.commandline import (
     read_registry,
     run_command,
 )
-from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus
-from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, PretrainedSource, Profile
+from benchmark.data import Corpus, check_corpus, fetch_dataset, find_folder, load_corpus, missing_sentence
+from benchmark.declarations import BuiltSource, Dataset, Encoder, FileSource, PretrainedSource
 from benchmark.durations import duration
 from benchmark.encoders import FoundEncoder, fetch_encoder, find_encoder
 from benchmark.errors import UserError
@@ -28,7 +28,7 @@ from benchmark.estimates import Estimator, work_of
 from benchmark.inputs import Places, places
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed
-from benchmark.schedule.devices import find_devices, make_slots
+from benchmark.schedule import find_devices, make_slots
 from benchmark.search import plan_searches, searches_for, select_searches
 from benchmark.store import KnownResults
 
@@ -56,7 +56,7 @@ def _command(arguments: argparse.Namespace) -> int:
         except UserError as error:
             problems.append(str(error))
     fetched = _Fetched(console)
-    for name in encoder_names(profile):
+    for name in profile.encoder_names:
         try:
             found = _prepare_encoder(console, name, registry.encoders[name], where, fetched)
             _check_encoder(console, registry.encoders[name], found, corpora, _lengths(plan, name))
@@ -102,20 +102,12 @@ def _lengths(plan: Sequence[PlannedRun], encoder: str) -> list[tuple[str, int]]:
     return sorted({(run.data.dataset, run.encoder.max_length) for run in runs})
 
 
-def encoder_names(profile: Profile) -> list[str]:
-    """Every encoder that a profile uses, in its order, once."""
-    names: dict[str, None] = {}
-    for choice in profile.encoders.values():
-        names.update(dict.fromkeys(choice.values() if isinstance(choice, dict) else [choice]))
-    return list(names)
-
-
 def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Places) -> Corpus:
     folder = find_folder(dataset, where.all_data_folders())
     if folder is None and isinstance(dataset.source, FileSource):
-        console.print(
-            f"data set {name}: fetching from {dataset.publisher.homepage if dataset.publisher else 'nowhere'}"
-        )
+        if dataset.publisher is None:
+            raise UserError(missing_sentence(name, dataset))
+        console.print(f"data set {name}: fetching from {dataset.publisher.homepage}")
         folder = fetch_dataset(name, dataset, where.fetched_data)
     origin = "generated" if folder is None else f"in {folder}"
     corpus = load_corpus(name, dataset, where.all_data_folders())

@@ -1,5 +1,6 @@
 """Would another measure order the methods otherwise? Ranks under every measure, and how far they agree with ECE's."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -89,4 +90,4 @@ def _agreement(first: list[int], second: list[int]) -> float | None:
     from scipy.stats import kendalltau
 
     tau = float(kendalltau(first, second).statistic)
-    return None if tau != tau else tau  # not a number: all equal
+    return None if math.isnan(tau) else tau  # not a number: all equal

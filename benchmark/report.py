@@ -31,7 +31,7 @@ from benchmark.recommendation import MEASURES
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
-from benchmark.schedule.devices import find_devices
+from benchmark.schedule import find_devices
 from benchmark.search import select_searches
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
 from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand

@@ -24,6 +24,19 @@ from benchmark.search import choices
 from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words, trained_in
 from benchmark.whole_files import write_whole
 
+_TOO_FEW = (
+    "on no whole data set with clean labels, which alone it is about, do two methods of these tables, the first one "
+    "among them, have results with the same seeds."
+)
+_TOO_FEW_FOR_RANKS = (
+    "on no whole data set with clean labels, which alone they are about, do two methods of these tables have all "
+    "measures with the same seeds."
+)
+_ABOUT_RANKS = (
+    "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
+    "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
+)
+
 
 def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
     """File names and contents; LaTeX has a whole document beside the single tables."""
@@ -114,14 +127,6 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
         builder.registry, finder.profile_name, finder.finished, finder.inputs, builder.seeds, folder / "figures"
     )
     return texts, remarks
-
-
-_TOO_FEW = "on no data set do two methods, the first one of the table among them, have results with the same seeds."
-_TOO_FEW_FOR_RANKS = "on no data set do two methods have all measures with the same seeds."
-_ABOUT_RANKS = (
-    "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
-    "ranks with those of ECE, 1 for the same order, 0 for no relation, -1 for the opposite one."
-)
 
 
 def write(path: Path, text: str) -> Path:

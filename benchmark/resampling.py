@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# How many weights (resamples x rows) are held at once: 160 MB of float64.
+# How many weights (resamples x rows) are held at once: 160 MB of float64, three times that while they are drawn.
 _WEIGHTS_AT_ONCE = 20_000_000
 
 

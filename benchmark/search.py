@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
 
 from benchmark.declarations import Search, Table, TableColumn, TableRow, Value
 from benchmark.errors import UserError
@@ -22,7 +21,7 @@ from benchmark.registry import (
     validation_view,
 )
 from benchmark.specs import RunSpec, ViewSpec, recipe_identity
-from benchmark.store import KnownResults, Result
+from benchmark.store import KnownResults, Outline, Result
 from benchmark.tables import Cell
 
 
@@ -79,8 +78,8 @@ def select_searches(
     Raises UserError for an unknown search, one that is not meant for the profile, and where nothing is left of one.
     """
     profile = registry.profile(profile_name)
-    require_known(datasets, profile.datasets, f"data set of profile {profile_name} called")
-    require_known(methods, registry.methods.methods, "method")
+    require_known(datasets or [], profile.datasets, f"data set of profile {profile_name} called")
+    require_known(methods or [], registry.methods.methods, "method")
     found, without = {}, []
     for name in dict.fromkeys(names):
         search = registry.search(name)
@@ -102,7 +101,7 @@ def plan_searches(
     searches: Mapping[str, Table],
     seeds: Sequence[int],
     inputs: Inputs,
-    finished: KnownResults[Any],
+    finished: KnownResults[Outline | Result],
     redo: bool = False,
     leave_out: bool = False,
 ) -> list[PlannedRun]:

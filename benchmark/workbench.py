@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -168,7 +168,7 @@ class Workbench:
         max_length = job.run.encoder.max_length
 
         def make() -> dict[str, TokenisedTexts]:
-            tokenizer: Any = load_tokenizer(job.encoder, self._find(job).folder)
+            tokenizer = load_tokenizer(job.encoder, self._find(job).folder)
             return {split: tokenise(tokenizer, corpus.split(split).texts, max_length) for split in SPLITS}
 
         return _once(self._texts, (corpus.fingerprint, job.run.encoder.fingerprint, max_length), make)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
@@ -58,7 +59,7 @@ class Worker:
         self.bench = Workbench(setup, self.device)
 
     def handle(self, job: Job) -> JobEnded:
-        """Train one job unless another scheduler holds it or has done it; its result is on disk when this returns."""
+        """Train one job unless another command holds it or has done it; its result is on disk when this returns."""
         started = time.monotonic()
         log = self.folder.log_path(job.run)
         with claim(self.folder.claims, job.run) as ours:
@@ -72,7 +73,7 @@ class Worker:
                     result, failures = self._train_and_score(job, done)
             except Exception as error:
                 return self._failed(job, error, log, time.monotonic() - started)
-        seconds, reason = time.monotonic() - started, "; ".join(failures)
+        seconds, reason = time.monotonic() - started, "; ".join(failure.rstrip(".") for failure in failures)
         return JobEnded(
             outcome="success", seconds=seconds, summary=_summary(result, job.summary_of), reason=reason, log=str(log)
         )
@@ -207,30 +208,28 @@ def _in_words(error: Exception) -> tuple[str, str]:
     return type(error).__name__, sentence
 
 
-class _output_to:
+@contextlib.contextmanager
+def _output_to(path: Path) -> Iterator[None]:
     """While the block runs, all that the process prints goes to a log file, also from C code, and what ends the
     block.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.saved = [os.dup(1), os.dup(2)]
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        for stream in (1, 2):
-            os.dup2(descriptor, stream)
-        os.close(descriptor)
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            traceback.print_exception(error)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    saved = [(stream, os.dup(stream)) for stream in (1, 2)]
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+    try:
+        yield
+    except BaseException as error:
+        traceback.print_exception(error)
+        raise
+    finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for stream, saved in zip((1, 2), self.saved, strict=True):
-            os.dup2(saved, stream)
-            os.close(saved)
+        for stream, kept in saved:
+            os.dup2(kept, stream)
+            os.close(kept)
 
 
 def _reset_peak_memory(device: torch.device) -> None:

@@ -47,16 +47,21 @@ def made_logits(seed: int, n_labels: int = 6, n: int = 60) -> Logits:
 
 
 def made_data(
-    n_labels: int = 6, dataset: str = "tiny_tnews", fingerprint: str = "a" * 64, corruption: float = 0.0
+    n_labels: int = 6,
+    dataset: str = "tiny_tnews",
+    fingerprint: str = "a" * 64,
+    corruption: float = 0.0,
+    held_out: tuple[int, int] = (60, 60),
 ) -> DataRecord:
     """Data in which a later label is a rarer one."""
+    counts = list(range(24 + n_labels, 24, -1))
     return DataRecord(
         dataset=dataset,
         origin="generated",
         fingerprint=fingerprint,
         label_names=[f"intent_{index}" for index in range(n_labels)],
-        rows={"train": 96, "validation": 40, "test": 60},
-        train_label_counts=list(range(24 + n_labels, 24, -1)),
+        rows={"train": sum(counts), "validation": held_out[0], "test": held_out[1]},
+        train_label_counts=counts,
         corruption=CorruptionRecord(requested=corruption, train_changed=0, validation_changed=0),
     )
 
@@ -71,7 +76,8 @@ def made_result(
     views = [method_view(registry, subject.method)]
     if subject.method == "bert":
         views.append(method_view(registry, "ts"))
-    data = made_data(logits.test_logits.shape[1], run.data.dataset, run.data.fingerprint, subject.corruption)
+    held_out = len(logits.validation_labels), len(logits.test_labels)
+    data = made_data(logits.test_logits.shape[1], run.data.dataset, run.data.fingerprint, subject.corruption, held_out)
     return Result(
         schema_version=SCHEMA_VERSION,
         run_id=identity(run),

@@ -319,6 +319,10 @@ WRONG = [
     (["run", "--seeds", "3-1"], '--seeds: "3-1" is no seed'),
     (["run", "--data-dir", "not/there"], "--data-dir: not/there is not a folder."),
     (["run", "--data-dir", "~nobody/there"], "--data-dir: ~nobody/there is not a folder."),
+    (["run", "--data-dir", ""], "--data-dir: nothing was given; a folder is needed."),
+    (["run", "--encoder-dir", ""], "--encoder-dir: nothing was given; a folder is needed."),
+    (["report", "--tables-dir", ""], "argument --tables-dir: nothing was given; a folder is needed"),
+    (["run", "--dry-run", "--results-dir", "README.md"], "argument --results-dir: README.md is a file, not a folder"),
     (["run", "--data-dir", "a\udcff"], r"--data-dir: 'a\udcff' is not Unicode; rename that folder."),
     (["run", "--results-dir", "a\udcff"], r"argument --results-dir: 'a\udcff' is not Unicode; rename that folder"),
     (
@@ -358,10 +362,10 @@ def test_a_results_folder_that_cannot_be_made_is_one_sentence(
     tiny_experiments: Path, cache_dir: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    options = ["--experiments", tiny_experiments, "--profile", "tiny", "--results-dir", tmp_path / "file"]
+    options = ["--experiments", tiny_experiments, "--profile", "tiny", "--results-dir", tmp_path / "file" / "results"]
     call = run_module("run", *options, env={"BENCHMARK_CACHE_DIR": str(cache_dir)})
     assert (call.returncode, "Traceback" in call.stderr) == (2, False)
-    assert "file/tiny cannot be made for results: Not a directory." in call.stderr
+    assert "file/results/tiny cannot be made for results: Not a directory." in call.stderr
 
 
 def test_a_profile_that_cannot_be_planned_keeps_nobody_from_the_others(experiments: Path, tmp_path: Path) -> None:
@@ -645,7 +649,7 @@ def test_a_run_that_must_be_trained_for_another_view_is_trained(
     )  # fmt: skip
     assert call.returncode == 0, call.stderr
     assert "2 trained, 0 failed" in call.stdout
-    assert "by another scheduler" not in call.stdout
+    assert "by another command" not in call.stdout
     bins = {view["view"]["ece_bins"] for result in results_in(finished).values() for view in result["views"]}
     assert bins == {10, 20}
 

@@ -230,7 +230,7 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
         (b"text,intent\n", r"no row in these files"),
         (b"txt,intent\na,b\n", r'train\.csv:1: there is no column "text"; did you mean "txt"\?'),
         (b"text;intent\na;b\n", r'separated by ","; name ";" as the delimiter'),
-        (b"utterance,intent\na,b\n", r'there is no column "text"; known: intent, utterance \(values'),
+        (b"utterance,intent\na,b\n", r'there is no column "text"; known: intent, utterance\. Values'),
         (b"\n\ntxt,intent\na,b\n", r'train\.csv:3: there is no column "text"; did you mean "txt"\?'),
         (b"\ntext,intent\na,b\nc\n", r"train\.csv:4: 1 values where the header names 2 columns"),
         (b"sep=;\ntext;intent\na;b\n", r"train\.csv:1: this line is a spreadsheet's note of its delimiter"),

@@ -138,14 +138,6 @@ def test_a_publisher_that_does_not_answer_is_named(tmp_path: Path) -> None:
         fetch_dataset("mine", dataset, tmp_path)
 
 
-def test_a_data_set_without_a_publisher_cannot_be_fetched(tmp_path: Path) -> None:
-    dataset = declared({"url": "http://127.0.0.1:9/t.csv", "save_as": "test.csv"}).model_copy(
-        update={"publisher": None}
-    )
-    with pytest.raises(UserError, match="names no publisher"):
-        fetch_dataset("mine", dataset, tmp_path)
-
-
 def test_a_data_set_of_the_hub_is_saved_with_its_label_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import datasets
 

@@ -340,6 +340,17 @@ def test_many_labels_with_long_names_stay_on_the_sheet(registry: Registry) -> No
     assert "The 160 rarest of 170 labels." in " ".join(text.get_text().replace("\n", " ") for text in picture.texts)
 
 
+def test_labels_that_are_drawn_alike_bear_their_numbers(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    data = result.data.model_copy(update={"label_names": ["play", "play ", "stop", "go", "wait", "turn"]})
+    made = [result.model_copy(update={"data": data})]
+    composer = Composer(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,))
+    with composer.house_style():
+        (axes,) = composer.draw(registry.figures["per_label"], "tnews").axes
+        names = [label.get_text().split("  ")[0] for label in axes.get_yticklabels()]
+    assert {"play (label 1)", "play (label 2)", "stop"} < set(names)
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(
     registry: Registry, results: list[Result], tmp_path: Path
 ) -> None:

@@ -61,7 +61,18 @@ def test_ece_by_chance_is_that_of_labels_drawn_from_the_probabilities() -> None:
         metrics.classwise_ece(probabilities, np.array([generator.choice(6, p=row) for row in probabilities])).sum()
         for _ in range(40)
     ]
-    assert metrics.ece_if_calibrated(probabilities, draws=200) == pytest.approx(np.mean(drawn), abs=0.01)
+    assert metrics.ece_if_calibrated(probabilities) == pytest.approx(np.mean(drawn), abs=0.01)
+
+
+def test_ece_by_chance_is_drawn_until_it_is_known_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 32 rows a draw is off by a quarter."""
+    probabilities = np.random.default_rng(2).dirichlet(np.full(4, 0.05), size=32)
+    found = metrics.ece_if_calibrated(probabilities)
+    monkeypatch.setattr(metrics, "_RELATIVE_ERROR", 0.0)
+    monkeypatch.setattr(metrics, "_MOST_DRAWS", 20_000)
+    assert metrics.ece_if_calibrated(probabilities) == pytest.approx(found, rel=0.03)
+    monkeypatch.setattr(metrics, "_MOST_DRAWS", 20)
+    assert metrics.ece_if_calibrated(probabilities) != pytest.approx(found, rel=0.03)
 
 
 def test_ece_by_chance_is_smaller_for_surer_models_and_more_rows() -> None:
@@ -70,7 +81,7 @@ def test_ece_by_chance_is_smaller_for_surer_models_and_more_rows() -> None:
     assert metrics.ece_if_calibrated(sure) < metrics.ece_if_calibrated(unsure)
     assert metrics.ece_if_calibrated(unsure) < metrics.ece_if_calibrated(unsure[:40]) / 2
     assert metrics.ece_if_calibrated(np.eye(5)) == 0  # what is certain happens
-    assert metrics.ece_if_calibrated([[0.5, 0.5]], draws=3) == pytest.approx(1.0)  # whichever it is, both are half off
+    assert metrics.ece_if_calibrated([[0.5, 0.5]]) == pytest.approx(1.0)  # whichever it is, both are half off
 
 
 def test_adaptive_ece_does_not_split_equal_confidences() -> None:

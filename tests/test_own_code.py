@@ -342,6 +342,14 @@ def loss(logits, labels):
     assert (batch.tolist(), of_batch.tolist()) == ([[1.0, 2.0]], [1])
 
 
+def test_a_file_of_a_loss_that_fails_when_it_is_read_is_one_sentence(own: Path) -> None:
+    (own / "fails.py").write_text("raise RuntimeError('no luck')\n", encoding="utf-8")
+    own_code.look_in(own)
+    term = OwnTerm(term="own", function="fails:loss", weight=1.0, settings={})
+    with pytest.raises(UserError, match=r"fails:loss.*RuntimeError: no luck"):
+        live_term(term, 2, 1, 1, torch.device("cpu"), 0)
+
+
 def test_that_a_function_has_changed_since_its_result_is_said(own: Path) -> None:
     before = load_registry(own.parent)
     result = made_result(before, Subject("tnews", "base", "mine"))

@@ -150,7 +150,7 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
     assert "LS Mueller et al., 2019: label smoothing" in shown
     assert "made up, 1 thread, float32" in shown
     assert "diverged: the loss was not finite in epoch 1" in shown
-    assert "tiny tnews 96 40 60 6 none aaaaaaaaaaaa" in shown
+    assert "tiny tnews 165 60 60 6 none aaaaaaaaaaaa" in shown
     assert "tiny base 1 × 16 1,000 built, random weights – eeeeeeeeeeee" in shown
     assert results[0].environment.packages["numpy"] in shown
 
@@ -183,7 +183,7 @@ def test_the_top_says_in_short_what_to_use(page: str, registry: Registry, result
     assert shown.index("In short") < found.start() < shown.index("Do the paper’s claims hold here?")
     assert "Where there is one seed" not in shown
     one = text(render(registry, [result for result in results if result.run.seed == 0], seeds=(0,)))
-    assert one.count("Where there is one seed, intervals cover the sampling of test rows only") >= 2
+    assert one.count("Where there is one seed, noise is that of the test rows only") >= 2
 
 
 def test_without_claims_nothing_is_said_of_them(registry: Registry, results: list[Result]) -> None:

@@ -172,9 +172,7 @@ def test_a_model_far_less_sure_than_it_is_right_is_a_caution(registry: Registry)
     def results(confidence: float) -> list[Result]:
         found = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
         for view in found[0].views:
-            n_bins = len(view.reliability.count)
-            rows = {"count": [10] * n_bins, "confidence": [confidence] * n_bins, "accuracy": [0.9] * n_bins}
-            view.reliability.__dict__.update(rows)
+            view.scores.update(confidence=confidence, accuracy=0.9)
         return found
 
     (found,) = advice(registry, results(0.65))
@@ -221,16 +219,9 @@ def test_a_temperature_that_was_not_found_is_not_advised(registry: Registry) -> 
 def test_which_way_a_model_errs_is_said(registry: Registry) -> None:
     """Two of three rows right at a confidence of 0.9, and one at 0.5 is wrong: 76.67 of confidence to 66.67 right."""
     bert = scored(registry, "bert", 0.80, 0.40)
-    views = []
     for view in bert.views:
-        count, confidence, accuracy = [0] * 60, [None] * 60, [None] * 60
-        count[30], confidence[30], accuracy[30] = 1, 0.5, 0.0
-        count[54], confidence[54], accuracy[54] = 2, 0.9, 1.0
-        reliability = view.reliability.model_copy(
-            update={"count": count, "confidence": confidence, "accuracy": accuracy}
-        )
-        views.append(view.model_copy(update={"reliability": reliability}))
-    (found,) = advice(registry, [bert.model_copy(update={"views": views}), scored(registry, "ls", 0.80, 0.30)])
+        view.scores.update(confidence=2.3 / 3, accuracy=2 / 3)
+    (found,) = advice(registry, [bert, scored(registry, "ls", 0.80, 0.30)])
     way = "Mean confidence less accuracy, in points (+ over-, − under-confident): BERT +10.00, LS "
     assert any(sentence.startswith(way) for sentence in found.sentences)
 
@@ -328,13 +319,11 @@ def test_other_measures_that_choose_otherwise_are_named(registry: Registry) -> N
         scored(registry, "ls", 0.80, 0.30, nll=0.8, brier=0.3, top_label_ece=0.1, adaptive_ece=0.1, aurc=0.1),
     ]
     found = advice(registry, results)
-    others = "By other measures another method than LS has the best mean"
-    assert f"{others}: Brier BERT (20.00 against 30.00, beyond noise)." in found[0].sentences
+    worse = "By other measures LS has a worse mean than BERT"
+    assert f"{worse}: Brier (30.00 against 20.00, beyond noise)." in found[0].sentences
     found = advice(registry, [from_before(result) for result in results])
-    assert (
-        "By other measures another method than LS has the best mean (not tested): Brier BERT (20.00 against 30.00)."
-        in found[0].sentences
-    )
+    assert f"{worse} (not tested): Brier (30.00 against 20.00)." in found[0].sentences
+    assert not any("the best mean" in sentence for sentence in found[0].sentences)  # BERT's, which was said
 
 
 def test_an_advised_method_that_is_worse_by_other_measures_says_so(registry: Registry) -> None:
@@ -349,10 +338,10 @@ def test_an_advised_method_that_is_worse_by_other_measures_says_so(registry: Reg
     assert "Set aside: LS, because its NLL is higher beyond noise (0.503 against 0.332)." in found.sentences
     (found,) = advice(registry, [from_before(result) for result in results])  # whose NLL cannot be tested
     assert found.method == "LS"
-    worse = "By other measures LS is worse than BERT: Brier (21.00 against 18.00), NLL (0.503 against 0.332)."
-    assert found.sentences[1] == worse
+    worse = "LS has a worse mean than BERT (not tested): Brier (21.00 against 18.00), NLL (0.503 against 0.332)."
+    assert found.sentences[1] == f"By other measures {worse}"
     (kept,) = advice(registry, results, by="nll")
-    assert not any("is worse than" in sentence for sentence in kept.sentences)
+    assert not any("a worse mean" in sentence for sentence in kept.sentences)
 
 
 def test_two_seeds_are_said_to_be_few(registry: Registry) -> None:

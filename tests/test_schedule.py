@@ -300,6 +300,7 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
         display.update(Update(first, 0, None))
         display.update(Update(first, 0, EpochDone(done=1, of=2, seconds=5.0)))
         half = display.seconds_left()
+        display.update(Update(first, 0, EpochDone(done=2, of=2, seconds=10.0)))
         display.update(Update(first, 0, JobEnded(outcome="success", seconds=10.0, summary="F1 80.00")))
         display.update(Update(second, 0, None))
         display.update(Update(second, 0, JobEnded(outcome="failed", seconds=1.0, reason="diverged: x", log="l.log")))
@@ -313,11 +314,25 @@ def test_plain_lines_say_what_was_done_what_failed_and_what_is_left(registry: Re
     assert "about 20 s left" in lines[0]  # measured now: two more of the same
     assert "2/3, 1 failed  FAILED" in lines[1]
     assert "log: l.log" in lines[1]
-    assert "another scheduler is at it" in lines[2]
+    assert "another command is at it" in lines[2]
     assert "again   " in lines[3]
     assert lines[-1].endswith("[nothing left]")
     assert half > 0
     assert (display.outcome.succeeded, display.outcome.already_done, len(display.outcome.failed)) == (1, 1, 1)
+
+
+def test_a_run_that_was_only_scored_tells_nothing_of_how_long_training_takes(registry: Registry) -> None:
+    first, second, _ = jobs(registry)
+    works = {identity(job.run): Work(1e12, 100, inputs="same") for job in (first, second)}
+    labels = run_labels((job.run, ("bert",), "") for job in (first, second))
+    with Display(Console(file=io.StringIO()), works, labels, Estimator("cpu", "c"), 1) as display:
+        display.update(Update(first, 0, None))
+        display.update(Update(first, 0, EpochDone(done=2, of=2, seconds=2000.0)))
+        display.update(Update(first, 0, JobEnded(outcome="died", seconds=2001.0, reason="killed while scoring")))
+        display.update(Update(first, 0, None))  # its logits are there: nothing is trained
+        display.update(Update(first, 0, JobEnded(outcome="success", seconds=4.0)))
+        assert display.seconds_left() == pytest.approx(display.estimator.seconds(works[identity(second.run)]))
+        assert not display.estimator.knows_now("same")
 
 
 def test_why_workers_died_over_a_run_is_written_down(registry: Registry, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_the_best_on_validation_rows_is_chosen_whatever_the_test_rows_say(search
     assert [one.chosen for one in choice.tried] == [False, False, True, False]
     assert [one.declared for one in choice.tried] == [False, False, False, True]
     text = search_to_markdown("rates", "About.", [choice])
-    assert "Chosen by F1: rate 0.003; epochs 2. The profile has rate 0.003; epochs 4. On 40 rows" in text
+    assert "Chosen by F1: rate 0.003; epochs 2. The profile has rate 0.003; epochs 4. On 60 rows" in text
     assert "| 0.003  | 2        | 1.000 | **90.00** | chosen        |" in text
 
 
@@ -275,7 +275,7 @@ def test_the_edge_of_an_axis_and_the_size_of_noise_are_told(searching: Registry)
     results = [result(one, f1=value, accuracy=0.8) for one, value in zip(found, (0.5, 0.6, 0.7), strict=True)]
     text = search_to_markdown("rates", "About.", [choose(registry, results)])
     assert "It lies at the edge of the values of rate." in text
-    assert "On 40 rows an accuracy of 80.0 % has a 95 % interval of 65.2 to 89.5 % (Wilson's)." in text
+    assert "On 60 rows an accuracy of 80.0 % has a 95 % interval of 68.2 to 88.2 % (Wilson's)." in text
     middle = [result(one, f1=value) for one, value in zip(found, (0.5, 0.8, 0.7), strict=True)]
     assert "edge" not in search_to_markdown("rates", "About.", [choose(registry, middle)])
 

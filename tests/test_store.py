@@ -205,7 +205,7 @@ def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result
     content = path.read_text(encoding="ascii")
     path.write_text("{", encoding="ascii")
     (unusable,) = folder.outlines()[1]
-    path.write_text(content, encoding="ascii")  # another scheduler has made it again meanwhile
+    path.write_text(content, encoding="ascii")  # another command has made it again meanwhile
     assert folder.set_aside(unusable) is None
     assert folder.read(result.run) == result
     path.unlink()
@@ -311,6 +311,14 @@ def test_a_write_that_fails_leaves_the_old_state(
     assert [item.name for item in folder.folder.iterdir()] == [path.name]
 
 
+def test_what_is_no_file_is_no_result_and_is_not_waited_for(folder: ResultFolder, result: Result) -> None:
+    folder.save(result)
+    os.mkfifo(folder.folder / "pipe.json")
+    (found,), (problem,) = folder.read_all()
+    assert found.run_id == result.run_id
+    assert problem.reason == "it is no file"
+
+
 def test_a_failed_result_is_read_but_is_no_success(folder: ResultFolder, result: Result) -> None:
     folder.save(failed_result(result.run))
     (back,), _ = folder.read_all()
@@ -321,13 +329,23 @@ def test_a_failed_result_is_read_but_is_no_success(folder: ResultFolder, result:
 def test_inconsistent_results_cannot_be_made(result: Result) -> None:
     content = result.model_dump(mode="json")
     assert Result.model_validate_json(json.dumps(content)) == result
-    view = content["views"][0]
+    view, rows, counts = content["views"][0], content["data"]["rows"], content["data"]["train_label_counts"]
+    bins = view["reliability"]
     for change, problem in (
         ({"status": "failed"}, "a failure belongs to a failed result"),
         ({"run_id": "0" * 64}, "run_id is not the identity of the run"),
         ({"training": None}, "a successful result has data, encoder and training"),
         ({"data": content["data"] | {"fingerprint": "f" * 64}}, "the data are not those of the run"),
+        ({"data": content["data"] | {"dataset": "other"}}, "the data are not those of the run"),
+        ({"encoder": content["encoder"] | {"encoder": "other"}}, "the encoder is not that of the run"),
+        ({"encoder": content["encoder"] | {"fingerprint": "f" * 64}}, "the encoder is not that of the run"),
+        ({"data": content["data"] | {"train_label_counts": [1, *counts[1:]]}}, "do not add up to all of them"),
+        ({"data": content["data"] | {"train_label_counts": counts[::-1]}}, "as the rarest are not the rarest"),
+        ({"data": content["data"] | {"rows": rows | {"test": rows["test"] + 1}}}, "not of as many rows as its split"),
         ({"views": [view | {"scores": view["scores"] | {"aurc": 1.5}}]}, "aurc is above 1, which no share is"),
+        ({"views": [view | {"scores": view["scores"] | {"top_label_ece": 0.001}}]}, "top_label_ece is not what"),
+        ({"views": [view | {"scores": view["scores"] | {"confidence": 0.5}}]}, "confidence is not what"),
+        ({"views": [view | {"reliability": bins | {"count": [2] * 60}}]}, "labels are not of as many rows"),
     ):
         with pytest.raises(ValueError, match=problem):
             Result.model_validate_json(json.dumps(content | change))

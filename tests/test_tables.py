@@ -26,6 +26,7 @@ from benchmark.registry import (
     validation_view,
 )
 from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
+from benchmark.render import text as render_text
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
 from benchmark.report import _inputs
@@ -219,6 +220,11 @@ def test_one_two_and_three_seeds(registry: Registry, values: dict[int, float], t
         assert row(made, "bert").cells[0].deviation is None
     else:
         assert f"n = {len(values)} seeds" in markdown
+
+
+@pytest.mark.parametrize(("value", "plain", "with_sign"), [(-1e-7, "0.00", "+0.00"), (-0.126, "−0.13", "−0.13")])
+def test_nothing_has_no_minus_sign(value: float, plain: str, with_sign: str) -> None:
+    assert (render_text.number(value, 2), render_text.signed(value, 2)) == (plain, with_sign)
 
 
 def test_partial_seeds_are_marked_with_their_number(registry: Registry) -> None:

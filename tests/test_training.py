@@ -488,7 +488,7 @@ def padded(transformer: torch.nn.Module, split: LabelledTexts, batch: np.ndarray
 
 def test_the_profiles_encoder_is_the_one_that_is_trained(registry: Registry) -> None:
     subject = Subject("tnews", "xlnet", "bert")
-    assert encoder_name(registry.profile("tiny"), subject) == "tiny_xlnet"
+    assert encoder_name(registry.profile("tiny"), "tnews", "xlnet") == "tiny_xlnet"
     assert resolve_run(registry, "tiny", subject, 0, Inputs()).encoder.encoder == "tiny_xlnet"
 
 

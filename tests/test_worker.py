@@ -70,7 +70,17 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     views = tuple(view.view for view in real.views)
 
     def train(*_: object, **__: object) -> Trained:
-        return Trained(logits.validation_logits, logits.test_logits)
+        return Trained(
+            validation_logits=logits.validation_logits,
+            test_logits=logits.test_logits,
+            mc_dropout={},
+            epochs=[],
+            precision="float32",
+            train_seconds=0.0,
+            evaluation_seconds=0.0,
+            train_tokens=0,
+            steps=0,
+        )
 
     def score_or_fail(view: ViewSpec, *rest: Any) -> ViewRecord:
         if (view.calibrator and view.calibrator.kind) in failing:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmark.calibrators.arrays import checked
+from benchmark.metrics import softmax
 
 LOWEST_TEMPERATURE = 0.01
 HIGHEST_TEMPERATURE = 100.0
@@ -31,9 +32,7 @@ def fit_temperature(
 
     def slope(inverse: float) -> float:
         """Derivative of the mean negative log-likelihood in s = 1/T: mean of E_p[logit] - right logit."""
-        scaled = logits * inverse
-        powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        return float(((powers * logits).sum(axis=1) / powers.sum(axis=1) - right).mean())
+        return float(((softmax(logits * inverse) * logits).sum(axis=1) - right).mean())
 
     smallest, largest = 1 / highest, 1 / lowest
     if slope(smallest) >= 0:

@@ -45,8 +45,7 @@ def _usable(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _device(node: Mapping[str, Any]) -> Device:
-    kind = "cuda" if node["Resources"].get("GPU", 0) >= 1 else "cpu"
-    return Device(kind, f"node {node['NodeManagerAddress']}")
+    return Device("cuda" if node["Resources"].get("GPU", 0) >= 1 else "cpu", f"node {node['NodeManagerAddress']}")
 
 
 def _places(node: Mapping[str, Any], jobs_per_device: int | None) -> list[NodeSlot]:

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ray
 from ray.exceptions import RayError
@@ -70,8 +70,9 @@ class RayWorker:
             raise NoPlace(f"{self._where()}: {sentence}; why stands at the end of {self.log}.")
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
-        """Have a job done on the node and store its files here, unless another scheduler holds it or has done it."""
+        """Have a job done on the node and store its files here, unless another command holds it or has done it."""
         started = time.monotonic()
+        outcome: Literal["died", "failed"]
         with claim(self.folder.claims, job.run) as ours:
             if not ours:
                 return JobEnded(outcome="claimed", seconds=0.0)
@@ -88,7 +89,7 @@ class RayWorker:
             except OSError as error:
                 outcome, reason = "failed", f"its result could not be stored here: {error}"
         seconds = time.monotonic() - started
-        return JobEnded.model_validate({"outcome": outcome, "seconds": seconds, "reason": reason, "log": str(self.log)})
+        return JobEnded(outcome=outcome, seconds=seconds, reason=reason, log=str(self.log))
 
     async def end(self) -> None:
         """End the process on the node, then the actor; an actor that is killed takes its process with it."""

@@ -23,8 +23,7 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
     not what was declared (checksum, archive members).
     """
     assert isinstance(dataset.source, FileSource)
-    if dataset.publisher is None:
-        raise UserError(f'The data set "{name}" names no publisher to fetch it from; give its folder by --data-dir.')
+    assert dataset.publisher is not None, "only what a publisher has can be fetched"
     target = cache / dataset.source.folder
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
@@ -37,9 +36,11 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
                 _unpack(name, archive, download.members or {}, content)
         for split in dataset.publisher.hub:
             _from_hub(name, split, content)
-        if target.exists():
-            shutil.rmtree(target)
-        content.rename(target)
+        try:
+            content.rename(target)
+        except OSError:
+            if not target.is_dir():  # another command has fetched it meanwhile, and may be reading it
+                raise
     return target
 
 

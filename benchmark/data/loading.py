@@ -91,7 +91,7 @@ def _numbered(rows: list[Row], number: dict[str, int]) -> Split:
         if row.label not in number:
             raise UserError(
                 f'{row.place}: the label "{row.label}" is not one of the {len(number)} labels of this data set; '
-                f"{nearest(row.label, list(number))}"
+                f"{nearest(row.label, number)}"
             )
         labels[index] = number[row.label]
     return Split(tuple(row.text for row in rows), labels)
@@ -196,11 +196,8 @@ def _check_sizes(dataset: Dataset, corpus: Corpus) -> None:
         return
     found = {"train": len(corpus.train), "validation": len(corpus.validation), "test": len(corpus.test)}
     found["labels"] = corpus.n_labels
-    wrong = [
-        f"{count} {what} (expected {wanted})"
-        for what, count in found.items()
-        if count != (wanted := getattr(dataset.expected, what))
-    ]
+    expected = dataset.expected.model_dump()
+    wrong = [f"{count} {what} (expected {expected[what]})" for what, count in found.items() if count != expected[what]]
     if wrong:
         raise UserError(
             f'Data set "{corpus.name}" is not the one declared: {", ".join(wrong)}; use the published files, or change '

@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ class Row(NamedTuple):
     label: str
     place: str
 
+
+# From a file and the columns wanted to records, each with its line.
+_Reader = Callable[[Path, tuple[str, ...]], Iterator[tuple[int, dict[str, Any]]]]
 
 # A label, the values of the columns that it was joined of, and where it was read first.
 Joined = dict[str, tuple[tuple[str, ...], str]]
@@ -53,9 +57,10 @@ def read_rows(
     column, a row of the wrong length or that swallows others, a row without a label, two labels that are joined alike.
     """
     joined = {} if joined is None else joined
-    read = {"csv": _read_csv, "json_lines": _read_json_lines, "parquet": _read_parquet}[kind]
+    read_csv = partial(_read_csv, delimiter=delimiter)
+    readers: dict[str, _Reader] = {"csv": read_csv, "json_lines": _read_json_lines, "parquet": _read_parquet}
     try:
-        for line, record in read(path, (text, *intent), delimiter):
+        for line, record in readers[kind](path, (text, *intent)):
             place = f"{path}:{line}"
             parts = tuple(_as_text(record[column], column, place) for column in intent)
             if not "".join(parts).strip():
@@ -86,7 +91,7 @@ def _line_that_is_not_utf8(path: Path) -> int:
 
 def _no_column(column: str, columns: list[str]) -> str:
     hint = nearest(column, columns)
-    every = f" The columns are: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''}"
+    every = f" The columns are: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else '.'}"
     return f'there is no column "{column}"; {hint}{every if hint.endswith("?") else ""}'
 
 
@@ -94,8 +99,10 @@ def _separated_by(header: list[str], delimiter: str) -> str:
     """What separates the values; where they seem to be one value only, what else might."""
     other = next((mark for mark in ";\t|," if len(header) == 1 and mark in header[0]), None)
     if other is not None:
-        return f"values are taken to be separated by {json.dumps(delimiter)}; name {json.dumps(other)} as the delimiter"
-    return f"values are taken to be separated by {json.dumps(delimiter)}, and this line to be the header"
+        return (
+            f"Values are taken to be separated by {json.dumps(delimiter)}; name {json.dumps(other)} as the delimiter."
+        )
+    return f"Values are taken to be separated by {json.dumps(delimiter)}, and this line to be the header."
 
 
 def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -114,7 +121,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                 )
             for column in columns:
                 if column not in header:
-                    raise UserError(f"{path}:{last}: {_no_column(column, header)} ({_separated_by(header, delimiter)})")
+                    raise UserError(f"{path}:{last}: {_no_column(column, header)} {_separated_by(header, delimiter)}")
                 if header.count(column) > 1:
                     raise UserError(f'{path}:{last}: {header.count(column)} columns are called "{column}"; rename one.')
             intents = [header.index(column) for column in columns[1:]]
@@ -155,7 +162,7 @@ def _check_quoted(
             )
 
 
-def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_json_lines(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     # newline="\n": a line ends there only, not at U+2028 or a lone carriage return inside a text
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         for line, content in enumerate(file, start=1):
@@ -176,11 +183,11 @@ def _read_json_lines(path: Path, columns: tuple[str, ...], _delimiter: str) -> I
                 raise UserError(f"{path}:{line}: each line must be a JSON object.")
             for column in columns:
                 if column not in record:
-                    raise UserError(f'{path}:{line}: there is no key "{column}"; {nearest(column, list(record))}')
+                    raise UserError(f'{path}:{line}: there is no key "{column}"; {nearest(column, record)}')
             yield line, record
 
 
-def _read_parquet(path: Path, columns: tuple[str, ...], _delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_parquet(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     # by Arrow itself: a data frame would make fractions of whole numbers where one of them is missing
     from pyarrow.lib import ArrowException
     from pyarrow.parquet import ParquetFile

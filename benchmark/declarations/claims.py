@@ -15,7 +15,7 @@ class Comparison(Declared):
     row: Text
     against: Items[Text] = Field(min_length=1)
     column: Text  # a column's label
-    metric: Literal["f1", "ece"]  # the scores that are resampled, so that noise can be told
+    metric: Literal["f1", "ece"]  # of which every result has resampled scores, so that noise can be told
 
 
 class Claim(Declared):

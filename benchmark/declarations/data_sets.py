@@ -74,7 +74,7 @@ class ExpectedSizes(Declared):
 
 
 class Download(Declared):
-    """One file of the publisher. ``files``: what to take out of an archive (pattern: target folder or file name)."""
+    """One file of the publisher. ``members``: what to take out of an archive (pattern: target folder or file name)."""
 
     url: Annotated[str, Field(pattern=r"^https?://")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None

@@ -50,5 +50,5 @@ class Encoder(Declared):
 
     label: Text
     source: Annotated[PretrainedSource | BuiltSource, Field(discriminator="kind")]
-    layers: Count | None = None  # keep only so many, counted from below
+    layers: Count | None = None
     size: EncoderSize

@@ -1,5 +1,6 @@
 """The shape of tables and profiles in ``experiments/``."""
 
+from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -92,3 +93,9 @@ class Profile(Declared):
     datasets: dict[Name, Name]
     encoders: dict[Name, Name | dict[Name, Name]]  # role: encoder, or role: {data set: encoder}
     training: Items[TrainingRule] = Field(min_length=1)
+
+    @property
+    def encoder_names(self) -> list[str]:
+        """Every encoder that it uses, in its order, once."""
+        choices = [[choice] if isinstance(choice, str) else choice.values() for choice in self.encoders.values()]
+        return list(dict.fromkeys(chain.from_iterable(choices)))

@@ -38,7 +38,7 @@ from benchmark.figures.series import (
     training_courses,
 )
 from benchmark.figures.words import Words, missing_sentence
-from benchmark.registry import Inputs, Registry, Subject, encoder_name, narrow
+from benchmark.registry import Inputs, Registry, encoder_name, narrow
 from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder, seeds_in_words
 
@@ -182,7 +182,7 @@ class Composer:
         return replace(panel, points=tuple(points))
 
     def _words(self, figure: _OnOneDataset, dataset: str, *sentences: str) -> Words:
-        encoder = encoder_name(self.profile, Subject(dataset, figure.encoder, ""))
+        encoder = encoder_name(self.profile, dataset, figure.encoder)
         assert encoder is not None, "a figure with results has an encoder"
         encoder_label = self.lettering.text(self.registry.encoders[encoder].label, encoder)
         return Words(f"{self._dataset_label(dataset)}, {encoder_label}", self._sentences(figure, *sentences))

@@ -67,8 +67,8 @@ def write_own_entries(
         if method in methods[:index]:
             raise UserError(f'--methods: "{method}" is named twice; name it once.')
         if method not in registry.methods.methods:
-            known = list(registry.methods.methods)
-            raise UserError(f'--methods: there is no method "{method}"; {nearest(method, known)}')
+            hint = nearest(method, registry.methods.methods)
+            raise UserError(f'--methods: there is no method "{method}"; {hint}')
     chosen = (tuple(methods),) if methods else METHODS
     entries = own_entries(files, name, encoder, registry.encoders[encoder], chosen, seeds)
     there = _entries_before(path, entries["datasets"][name]["source"])
@@ -106,7 +106,9 @@ def _write(path: Path, text: str) -> None:
     try:
         write_whole(path, text.encode("utf-8"))
     except UnicodeEncodeError:
-        raise UserError(f"{str(path)!a}: a path or a column's name here is not Unicode; rename it.") from None
+        raise UserError(
+            f"{str(path)!a}: a path or a column's name here is not Unicode; rename it, or set PYTHONUTF8=1."
+        ) from None
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from benchmark.declarations import Encoder, PretrainedSource, Table
 from benchmark.durations import duration
@@ -182,8 +181,7 @@ def _datasets(builder: GridBuilder, plan: list[PlannedRun]) -> list[str]:
 
 def _encoders(builder: GridBuilder, plan: list[PlannedRun]) -> list[str]:
     planned = {run.run.encoder.encoder for run in plan}
-    choices = [[choice] if isinstance(choice, str) else choice.values() for choice in builder.profile.encoders.values()]
-    return [name for name in dict.fromkeys(chain.from_iterable(choices)) if name in planned]
+    return [name for name in builder.profile.encoder_names if name in planned]
 
 
 def _method_rows(builder: GridBuilder, tables: Mapping[str, Table]) -> list[tuple[str, str]]:

@@ -58,7 +58,7 @@ def _label(builder: GridBuilder, subject: Subject) -> str:
     if subject.corruption:
         label += f", {100 * subject.corruption:g} % noisy labels"
     if subject.encoder != "base":
-        encoder = encoder_name(builder.profile, subject)
+        encoder = encoder_name(builder.profile, subject.dataset, subject.encoder)
         label += f", encoder {builder.registry.encoders[encoder].label if encoder else subject.encoder}"
     return label
 

@@ -35,7 +35,6 @@ from benchmark.tables import (
 
 # By these a reader may want to decide instead; the answer is said to differ where it does.
 _OTHER_MEASURES = ("ece", "top_label_ece", "adaptive_ece", "brier", "nll", "aurc")
-_BINNED = {"ece", "top_label_ece"}
 _WHERE_ECE_IS_BLIND = "top_label_ece"
 _NOT_MEASURED = "No method can be recommended: fewer than two are scored by it, or metrics.yaml has no such measure."
 _FEW_SEEDS = {
@@ -147,7 +146,7 @@ def _in_words(
     about_advised = [
         _ties(decision, measure.label),
         *_by_f1(candidates, baseline, advised, measure.label),
-        _by_other_measures(decision, others),
+        _better_by_others(decision, others),
     ]
     sentences = [
         f"No method can be recommended. {doubt}" if doubt else _verdict(decision, measure.label),
@@ -249,20 +248,18 @@ def _by_f1(candidates: Sequence[Candidate], baseline: Candidate, advised: Candid
 
 def _worse_by_others(advised: Candidate, baseline: Candidate, metrics: Mapping[str, Metric]) -> str:
     """By which other measures of calibration the advised method has a worse mean than the baseline."""
-    parts = []
+    worse = []
     for name, metric in metrics.items():
         here, there = (one.cells[name] for one in (advised, baseline))
         if here.printed != there.printed and (here.printed > there.printed) == (metric.better == "lower"):
-            parts.append(f"{metric.label} ({_printed(here)} against {_printed(there)})")
-    return f"By other measures {advised.name} is worse than {baseline.name}: {', '.join(parts)}." if parts else ""
+            worse.append((metric.label, here, there))
+    return _by_other_measures(f"{advised.name} has a worse mean than {baseline.name}", worse)
 
 
-def _by_other_measures(decision: Decision, metrics: Mapping[str, Metric]) -> str:
-    """Which of the same methods have a better mean than the advised one by other measures of calibration, and whether
-    beyond noise.
-    """
+def _better_by_others(decision: Decision, metrics: Mapping[str, Metric]) -> str:
+    """Which of the same methods have a better mean than the advised one by other measures of calibration."""
     advised = decision.advised
-    better, noise = [], []
+    better = []
     for name, metric in metrics.items():
         sign = 1 if metric.better == "lower" else -1
         # the ECE of a nearly uniform one says nothing
@@ -271,16 +268,23 @@ def _by_other_measures(decision: Decision, metrics: Mapping[str, Metric]) -> str
         ]
         best = min(others, key=lambda one: sign * one.cells[name].known)
         here, there = (one.cells[name] for one in (best, advised))
-        if _printed(here) != _printed(there):
-            gap = difference(here, there)
-            better.append(f"{metric.label} {best.name} ({_printed(here)} against {_printed(there)}")
-            noise.append("not tested" if gap is None else "within noise" if gap.within_noise else "beyond noise")
-    if not better:
+        if _printed(here) != _printed(there) and best is not decision.baseline:  # of which it was said
+            better.append((f"{metric.label} {best.name}", here, there))
+    return _by_other_measures(f"another method than {advised.name} has the best mean", better)
+
+
+def _by_other_measures(what: str, pairs: Sequence[tuple[str, Cell, Cell]]) -> str:
+    """In words, each pair of means with whether noise could make its difference; nothing for none."""
+    if not pairs:
         return ""
-    of = f"another method than {advised.name} has the best mean"
-    if set(noise) == {"not tested"}:
-        return f"By other measures {of} (not tested): {', '.join(f'{one})' for one in better)}."
-    return f"By other measures {of}: {', '.join(f'{one}, {how})' for one, how in zip(better, noise, strict=True))}."
+    found = []
+    for name, here, there in pairs:
+        gap = difference(here, there)
+        noise = "not tested" if gap is None else "within noise" if gap.within_noise else "beyond noise"
+        found.append((f"{name} ({_printed(here)} against {_printed(there)}", noise))
+    if {noise for _, noise in found} == {"not tested"}:
+        return f"By other measures {what} (not tested): {', '.join(f'{one})' for one, _ in found)}."
+    return f"By other measures {what}: {', '.join(f'{one}, {noise})' for one, noise in found)}."
 
 
 def _from_before(shared: SharedGrid, metrics: Sequence[str], by: str) -> list[GridRow]:

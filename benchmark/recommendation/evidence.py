@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmark.registry import Subject
-from benchmark.store import Reliability
 from benchmark.tables import GridBuilder, GridRow, Scored
 
 
@@ -53,11 +52,5 @@ class Evidence:
 
     def leaning(self, method: GridRow) -> float | None:
         """Mean confidence less accuracy over all test rows and seeds, in points; None without results."""
-        gaps = [_gap(one.view.reliability) for one in self.scored(method).values()]
-        return 100 * fmean(gaps) if gaps else None
-
-
-def _gap(reliability: Reliability) -> float:
-    bins = zip(reliability.count, reliability.confidence, reliability.accuracy, strict=True)
-    gaps = [count * (sure - right) for count, sure, right in bins if sure is not None and right is not None]
-    return sum(gaps) / max(sum(reliability.count), 1)
+        confidence, accuracy = (self.mean(method, score) for score in ("confidence", "accuracy"))
+        return None if confidence is None or accuracy is None else 100 * (confidence - accuracy)

@@ -8,11 +8,10 @@ from benchmark.registry.cells import (
     clean_columns,
     narrow,
     narrowed,
-    require_known,
     select_tables,
     table_subjects,
 )
-from benchmark.registry.contents import Registry, row_key
+from benchmark.registry.contents import Registry, require_known, row_key
 from benchmark.registry.loading import EXPERIMENTS, OWN, load_registry
 from benchmark.registry.references import is_reserved
 from benchmark.registry.resolution import (

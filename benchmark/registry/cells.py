@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from benchmark.declarations import Profile, Table, TableColumn, TableRow
-from benchmark.errors import UserError, nearest
-from benchmark.registry.contents import Registry
+from benchmark.errors import UserError
+from benchmark.registry.contents import Registry, require_known
 from benchmark.registry.resolution import Subject
 
 
@@ -106,8 +106,8 @@ def select_tables(
     for a method that is in no row of what is left.
     """
     profile = registry.profile(profile_name)
-    require_known(datasets, profile.datasets, f"data set of profile {profile_name} called")
-    require_known(methods, registry.methods.methods, "method")
+    require_known(datasets or [], profile.datasets, f"data set of profile {profile_name} called")
+    require_known(methods or [], registry.methods.methods, "method")
     require_known(names, [*registry.tables, "all"], "table")
     tables = narrowed(registry, profile_name, names, datasets, methods)
     whole = _whole(registry, names)
@@ -177,12 +177,3 @@ def _whole(registry: Registry, names: Collection[str]) -> list[str]:
 def _part(row: TableRow, column: TableColumn) -> Part:
     assert column.dataset is not None, "means are over columns with a data set"
     return Part(Subject(column.dataset, row.encoder, row.method, column.corruption), column.rarest)
-
-
-def require_known(names: list[str] | None, known: object, what: str) -> None:
-    """Raises UserError for a name that is not among those known, with the nearest one."""
-    known_names = list(known)  # type: ignore[call-overload]
-    for name in names or []:
-        if name not in known_names:
-            hint = nearest(name, known_names)
-            raise UserError(f'there is no {what} "{name}"; {hint}' + ("" if hint.endswith("?") else "."))

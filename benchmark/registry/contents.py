@@ -1,5 +1,6 @@
 """All that ``experiments/`` declares, as one object."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -69,7 +70,12 @@ def row_key(method: str, encoder: str) -> str:
 
 
 def _named(entries: dict[str, Entry], name: str, what: str) -> Entry:
-    if name not in entries:
-        hint = nearest(name, list(entries))
-        raise UserError(f'there is no {what} "{name}"; {hint}' + ("" if hint.endswith("?") else "."))
+    require_known([name], entries, what)
     return entries[name]
+
+
+def require_known(names: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raises UserError for a name that is not among those known, with the nearest one."""
+    for name in names:
+        if name not in known:
+            raise UserError(f'there is no {what} "{name}"; {nearest(name, known)}')

@@ -1,8 +1,7 @@
 """Whether the entries of the registry name each other rightly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
-from typing import Any
 
 from benchmark.declarations import Search, Table
 from benchmark.declarations.figures import AnyFigure, ConfidenceFigure, F1AgainstEceFigure
@@ -45,11 +44,11 @@ class References:
         self.place = place
         self.mistakes: list[str] = []
 
-    def named(self, file: str, at: tuple[Key, ...], name: str, known: Any, what: str) -> bool:
+    def named(self, file: str, at: tuple[Key, ...], name: str, known: Collection[str], what: str) -> bool:
         """Whether ``name`` is among ``known``; if not, a mistake is noted at that place."""
         if name in known:
             return True
-        self.note(file, at, f'there is no {what} "{name}"; {nearest(name, list(known))}')
+        self.note(file, at, f'there is no {what} "{name}"; {nearest(name, known)}')
         return False
 
     def note(self, file: str, at: tuple[Key, ...], sentence: str) -> None:

@@ -41,10 +41,10 @@ class Inputs:
     encoders: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def encoder_name(profile: Profile, subject: Subject) -> str | None:
-    """The registry name of the encoder that plays the subject's role for its data set."""
-    choice = profile.encoders.get(subject.encoder)
-    return choice.get(subject.dataset) if isinstance(choice, dict) else choice
+def encoder_name(profile: Profile, dataset: str, role: str) -> str | None:
+    """The registry name of the encoder that plays a role for a data set, given by its own role."""
+    choice = profile.encoders.get(role)
+    return choice.get(dataset) if isinstance(choice, dict) else choice
 
 
 def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: int, inputs: Inputs) -> RunSpec:
@@ -54,7 +54,7 @@ def resolve_run(registry: Registry, profile_name: str, subject: Subject, seed: i
     """
     profile = registry.profile(profile_name)
     head, loss = composition(registry, subject.method)
-    dataset, encoder = profile.datasets[subject.dataset], encoder_name(profile, subject)
+    dataset, encoder = profile.datasets[subject.dataset], encoder_name(profile, subject.dataset, subject.encoder)
     assert encoder is not None, f"{subject} is not offered by {profile_name}"
     settings = _training_settings(registry, profile_name, subject)
     max_length = settings.pop("max_length")
@@ -121,7 +121,7 @@ def validation_view(registry: Registry) -> ViewSpec:
 
 def is_offered(profile: Profile, subject: Subject) -> bool:
     """Whether the profile has the subject's data set, and for it an encoder of that role."""
-    return subject.dataset in profile.datasets and encoder_name(profile, subject) is not None
+    return subject.dataset in profile.datasets and encoder_name(profile, subject.dataset, subject.encoder) is not None
 
 
 def calibrator_of(registry: Registry, method: str) -> Calibrator | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from benchmark.errors import UserError, first_line
 
@@ -14,9 +15,9 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Key = str | int
 Lines = dict[tuple[Key, ...], int]
 
-# PyYAML follows YAML 1.1, where an exponent without a decimal point makes a text.
-# ... a 0 in front makes an octal number, and colons one of base 60.
+# PyYAML follows YAML 1.1, where a 0 in front makes an octal number, and colons one of base 60.
 _NUMBER_READ_AS_ANOTHER = re.compile(r"[-+]?(0[0-9_]+|[0-9][0-9_]*(:[0-9]+)+(\.[0-9_]*)?)")
+# ... and an exponent without a decimal point makes a text.
 _NUMBER_READ_AS_TEXT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 
 
@@ -96,7 +97,7 @@ def _value(path: Path, node: yaml.Node, at: tuple[Key, ...], lines: Lines) -> An
 
 def _plain(path: Path, node: yaml.ScalarNode, at: tuple[Key, ...]) -> Any:
     try:
-        return yaml.SafeLoader("").construct_object(node)
+        return SafeConstructor().construct_object(node)
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date that is none, a number of 5,000 digits
         line = node.start_mark.line + 1
         quoted = node.value if len(node.value) <= 40 else f"{node.value[:40]}..."

@@ -104,7 +104,7 @@ def notes(grid: Grid) -> list[str]:
         parts.append(absent)
     if any(cell.without_optimum for cell in grid.cells):
         parts.append(
-            f"{WITHOUT_OPTIMUM} Never best: temperature scaling found no temperature, its search ended at a bound."
+            f"{WITHOUT_OPTIMUM} Never best by what a temperature moves: none was found, its search ended at a bound."
         )
     missing = [cell for cell in grid.cells if cell.mean is None]
     if missing:
@@ -136,9 +136,13 @@ def _trained(grid: Grid) -> str:
 
 def number(value: float | None, decimals: int) -> str:
     """A number with a minus sign of its own, or the mark of a missing one."""
-    return MISSING if value is None else f"{value:.{decimals}f}".replace("-", MINUS)
+    return MISSING if value is None else f"{_rounded(value, decimals):.{decimals}f}".replace("-", MINUS)
 
 
 def signed(value: float | None, decimals: int) -> str:
     """A difference, which always has a sign, or the mark of a missing one."""
-    return MISSING if value is None else f"{value:+.{decimals}f}".replace("-", MINUS)
+    return MISSING if value is None else f"{_rounded(value, decimals):+.{decimals}f}".replace("-", MINUS)
+
+
+def _rounded(value: float, decimals: int) -> float:
+    return round(value, decimals) + 0.0  # which makes 0 of -0

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Literal
 
 import joblib
 
@@ -35,7 +36,7 @@ class Device:
     unchanged. ``listed``: an index among all GPUs of the machine as they are on the bus; CUDA would count by speed.
     """
 
-    kind: str  # "cuda" or "cpu"
+    kind: Literal["cuda", "cpu"]
     name: str
     token: str = ""
     listed: bool = False

@@ -52,7 +52,7 @@ class Pool:
     that a worker died over is tried again in a fresh one, up to three times, the last time with batches in four times
     as many pieces; one for which memory ran out, in twice as many, as then are others that take as much. A slot takes
     a job only once its worker has started, and one without a job waits, its worker ended, while others are at work:
-    theirs may come back. So may a job that another scheduler held: it is looked at again once ``is_held`` says that it
+    theirs may come back. So may a job that another command held: it is looked at again once ``is_held`` says that it
     is free, which costs no worker.
     """
 
@@ -73,7 +73,7 @@ class Pool:
         self.at_work = 0
         self.deaths: Counter[str] = Counter()
         self.pieces: dict[Hashable, int] = {}  # that batches were cut into when memory had run out, by what takes it
-        self.elsewhere: list[Job] = []  # held by another scheduler; looked at again when nothing else is left
+        self.elsewhere: list[Job] = []  # held by another command; looked at again when nothing else is left
         self.retired = 0
         self.starting: set[asyncio.Task[None]] = set()
         self.settled = asyncio.Event()  # set, and replaced by a fresh one, whenever a job was settled

@@ -74,7 +74,7 @@ class Display:
             left.runs += 1
         self.running: dict[int, _Running] = {}
         self.warm: set[int] = set()  # slots that have ended a job
-        self.held: set[str] = set()  # runs of which it was said that another scheduler is at them
+        self.held: set[str] = set()  # runs of which it was said that another command is at them
         self.outcome = Outcome()
         self.last_line = time.monotonic()
         self.progress = Progress(
@@ -107,7 +107,7 @@ class Display:
                 self._say(f"at work {self._at_work()}")
         else:
             ended = self.running.pop(update.slot, _Running(run_id, ""))
-            trained = ended.trained if ended.share == 1.0 else update.event.seconds
+            trained = ended.trained if ended.share == 1.0 else None  # a run that was only scored anew says nothing
             self._ended(run_id, update.event, trained, update.slot not in self.warm)
             self.warm.add(update.slot)
         self._note()
@@ -118,10 +118,10 @@ class Display:
         self._say(f"fewer   workers, {self.n_slots} left: {reason}")
         self._note()
 
-    def _ended(self, run_id: str, event: JobEnded, trained: float, first: bool) -> None:
+    def _ended(self, run_id: str, event: JobEnded, trained: float | None, first: bool) -> None:
         if event.outcome == "claimed":
             if run_id not in self.held:
-                self._say(f"held    {self.labels[run_id]}: another scheduler is at it; looking again later")
+                self._say(f"held    {self.labels[run_id]}: another command is at it; looking again later")
             self.held.add(run_id)
             return
         if event.outcome == "died":
@@ -139,16 +139,17 @@ class Display:
             left.runs -= 1
         if event.outcome == "success":
             self.outcome.succeeded += 1
-            # a worker's first run loads data and encoder, which later ones find loaded
-            beside = None if first else max(event.seconds - trained, 0.0)
-            self.estimator.add(self.works[run_id], trained, beside)
+            if trained is not None:
+                # a worker's first run loads data and encoder, which later ones find loaded
+                beside = None if first else max(event.seconds - trained, 0.0)
+                self.estimator.add(self.works[run_id], trained, beside)
             self._say(f"done    {self.labels[run_id]} in {duration(event.seconds)}: {event.summary}")
             if event.reason:
                 self.outcome.unscored.append((self.labels[run_id], event))
                 self._say(f"FAILED  a view of {self.labels[run_id]} (the training is kept): {event.reason}")
         elif event.outcome == "already_done":
             self.outcome.already_done += 1
-            self._say(f"done    {self.labels[run_id]}: by another scheduler")
+            self._say(f"done    {self.labels[run_id]}: by another command")
         else:
             self.outcome.failed.append((self.labels[run_id], event))
             self._say(f"FAILED  {self.labels[run_id]}: {event.reason} (log: {event.log})")

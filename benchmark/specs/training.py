@@ -1,6 +1,6 @@
 """What is trained: a run, with everything that its training depends on. Settings have no defaults here: each stands in
-``experiments/``, where a reader can see it. (One has, for results from before it was a setting; the registry wants it
-said all the same.)
+``experiments/``, where a reader can see it. (PosCal's divergence has one, for results from before it was a setting; the
+registry wants it said all the same.)
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -76,8 +76,8 @@ Head = Annotated[LinearHead | HypersphericalHead | OwnHead, Field(discriminator=
 
 
 class StartByEntropy(Declared):
-    """A term joins once the mean training entropy of an epoch is at most ``until_entropy`` nats, within bounds. With
-    few labels it must be at most half of what it is at chance, log K: of two it is 0.69 before anything is learnt.
+    """A term joins once the mean training entropy of an epoch is at most ``until_entropy`` nats, and at most half of
+    what it is at chance, log K (of two labels it is 0.69 before anything is learnt), within bounds.
     """
 
     until_entropy: Positive

@@ -8,7 +8,6 @@ from benchmark.store.logits import Logits, packed_size
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Damaged, Parcel
 from benchmark.store.result import (
-    RELIABILITY_BINS,
     SCHEMA_VERSION,
     CorruptionRecord,
     DataRecord,
@@ -17,13 +16,16 @@ from benchmark.store.result import (
     EpochRecord,
     Failure,
     LogitsRecord,
+    Result,
+    TrainingRecord,
+)
+from benchmark.store.view import (
+    RELIABILITY_BINS,
     Member,
     PerLabel,
     Reliability,
     ResampledLabel,
     ResampledScores,
-    Result,
-    TrainingRecord,
     ViewRecord,
     finite_or_none,
 )

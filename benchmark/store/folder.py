@@ -221,6 +221,8 @@ def _nothing_collected() -> Iterator[None]:
 
 
 def _read(path: Path, model: type[Kind]) -> Kind | Unusable:
+    if path.exists() and not path.is_file():  # to read a pipe is to wait for ever
+        return Unusable(path, "it is no file")
     try:
         text = path.read_bytes()
     except OSError as error:

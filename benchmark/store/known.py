@@ -8,7 +8,7 @@ from benchmark.specs import RunSpec, identity, own_functions, recipe_identity, w
 from benchmark.store.outline import Outline
 from benchmark.store.result import Result
 
-Known = TypeVar("Known", bound=Result | Outline)
+Known = TypeVar("Known", bound=Result | Outline, covariant=True)
 
 
 class KnownResults(Generic[Known]):

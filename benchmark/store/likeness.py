@@ -38,8 +38,14 @@ class ResultLike:
             raise ValueError("a failure belongs to a failed result, and only there")
         if lacking := {name for view in self.views for name in _SCORES - view.scores.keys()}:
             raise ValueError(f"a view has no score {min(lacking)}")
-        if self.data and self.data.fingerprint != self.run.data.fingerprint:
+        if self.data and (self.data.dataset, self.data.fingerprint) != (
+            self.run.data.dataset,
+            self.run.data.fingerprint,
+        ):
             raise ValueError("the data are not those of the run")
+        trained = self.run.encoder
+        if self.encoder and (self.encoder.encoder, self.encoder.fingerprint) != (trained.encoder, trained.fingerprint):
+            raise ValueError("the encoder is not that of the run")
 
     def unscored(self, specs: Iterable[ViewSpec], measures: frozenset[str] = frozenset()) -> list[ViewSpec]:
         """Those of the views that were not scored, or before there was one of the measures."""

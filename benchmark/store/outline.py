@@ -40,11 +40,15 @@ class OutlinedView(_Part):
 class OutlinedData(_Part):
     """Which rows."""
 
+    dataset: str
     fingerprint: str
 
 
 class OutlinedEncoder(_Part):
-    """That one was trained."""
+    """Which one was trained."""
+
+    encoder: str
+    fingerprint: str
 
 
 class OutlinedEnvironment(_Part):

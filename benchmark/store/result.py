@@ -2,29 +2,20 @@
 scored.
 """
 
-import math
 from collections.abc import Iterable, Sequence
-from operator import mul
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from benchmark.specs import RESAMPLED, RunSpec, ViewSpec, identity
+from benchmark.specs import RunSpec, ViewSpec, identity
 from benchmark.splits import SPLITS, SplitName
 from benchmark.store.likeness import ResultLike
-from benchmark.store.numbers import Draws, NotNegative, Number, Numbers, Whole, require_scores
+from benchmark.store.numbers import NotNegative, Number, Whole
+from benchmark.store.record import Record
+from benchmark.store.view import ViewRecord
 
 SCHEMA_VERSION: Literal[4] = 4
-RELIABILITY_BINS = 60
-_ROUNDING = 1e-9  # of sums in another order
-_SHARES = {"accuracy", "precision", "recall", "f1", "top_label_ece", "adaptive_ece", "mce", "debiased_ce", "aurc"}
-
-
-class Record(BaseModel):
-    """A part of a result: strict, frozen, no unknown key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, val_json_bytes="base64")
 
 
 class CorruptionRecord(Record):
@@ -98,116 +89,6 @@ class TrainingRecord(Record):
     epochs: list[EpochRecord]
 
 
-class PerLabel(Record):
-    """One value a label, in the order of ``label_names``; fractions."""
-
-    precision: Numbers
-    recall: Numbers
-    f1: Numbers
-    support: list[Whole]
-    ece: Numbers
-
-    @property
-    def n_labels(self) -> set[int]:
-        """Of how many labels there is a value; one number where all is right."""
-        return {len(values) for values in (self.precision, self.recall, self.f1, self.support, self.ece)}
-
-
-_of_all_bins = Field(min_length=RELIABILITY_BINS, max_length=RELIABILITY_BINS)
-
-
-class Reliability(Record):
-    """Sixty equal bins of the predicted label's confidence, which add up to any number of bins that divides 60; an
-    empty bin has neither mean.
-    """
-
-    count: Annotated[list[Whole], _of_all_bins]
-    confidence: Annotated[list[NotNegative | None], _of_all_bins]
-    accuracy: Annotated[list[NotNegative | None], _of_all_bins]
-    wrong_above_90: Annotated[float, Field(ge=0, le=1)] | None  # share of wrong rows among those with confidence > 0.9
-
-
-class ResampledLabel(Record):
-    """The scores of one label on each resample."""
-
-    label: Whole
-    f1: Draws
-    ece: Draws
-
-
-class ResampledScores(Record):
-    """Scores on bootstrap resamples of the rows; the same place in two results' lists is the same resample.
-    ``measures``: those of ``RESAMPLED``; results from before there were such have none.
-    """
-
-    f1: Draws
-    ece: Draws
-    measures: dict[str, Draws] = {}
-    rare_labels: list[ResampledLabel]  # the rarest first
-
-    @model_validator(mode="after")
-    def _all_on_the_same(self) -> "ResampledScores":
-        lists = [self.f1, self.ece, *self.measures.values()]
-        for rare in self.rare_labels:
-            lists += (rare.f1, rare.ece)
-        if unknown := self.measures.keys() - set(RESAMPLED):
-            raise ValueError(f"{min(unknown)} is not among the scores that are resampled")
-        if len(set(map(len, lists))) > 1:
-            raise ValueError("not all scores are on the same resamples")
-        require_scores(*lists)
-        return self
-
-    @property
-    def n_resamples(self) -> int:
-        return len(self.f1)
-
-
-class Member(Record):
-    """A run of an ensemble and the SHA-256 of the logits that it gave."""
-
-    run_id: str
-    logits: str
-
-
-class ViewRecord(Record):
-    """The scores of one view, fractions at full precision. ``scores["ece"]`` is the class-wise ECE summed over
-    labels.
-    """
-
-    view_id: str
-    view: ViewSpec
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
-    at_bound: bool | None
-    members: list[Member] = []  # of an ensemble
-    scores: dict[str, NotNegative]
-    labels_without_rows: Whole
-    per_label: PerLabel
-    reliability: Reliability
-    resampled: ResampledScores | None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "ViewRecord":
-        if self.view_id != identity(self.view):
-            raise ValueError("view_id is not the identity of the view")
-        if (self.resampled.n_resamples if self.resampled else 0) != self.view.resamples:
-            raise ValueError("there are other scores on resamples than the view asks for")
-        for name, value in self._made_of_parts().items():
-            if abs(value - self.scores.get(name, value)) > _ROUNDING:
-                raise ValueError(f"{name} is not what the parts of it beside it add up to")
-        for name in _SHARES & self.scores.keys():
-            if self.scores[name] > 1 + _ROUNDING:
-                raise ValueError(f"{name} is above 1, which no share is")
-        return self
-
-    def _made_of_parts(self) -> dict[str, float]:
-        """The scores that follow from what stands beside them: who changes one by hand would have to change all."""
-        labels = self.per_label
-        n_labels, n_rows = max(len(labels.f1), 1), max(sum(labels.support), 1)
-        right = sum(map(mul, labels.recall, labels.support))
-        means = {name: sum(getattr(labels, name)) / n_labels for name in ("precision", "recall", "f1")}
-        return means | {"ece": sum(labels.ece), "accuracy": right / n_rows}
-
-
 class LogitsRecord(Record):
     """The file of logits beside the result, and the SHA-256 of its bytes; by how many passes with dropout it also holds
     probabilities.
@@ -215,7 +96,7 @@ class LogitsRecord(Record):
 
     file: str
     sha256: str
-    mc_dropout: list[Whole] = []
+    mc_dropout: list[Whole] = Field(default_factory=list)
 
 
 class EnvironmentRecord(Record):
@@ -251,7 +132,7 @@ class Result(Record, ResultLike):
     data: DataRecord | None = None
     encoder: EncoderRecord | None = None
     training: TrainingRecord | None = None
-    views: list[ViewRecord] = []
+    views: list[ViewRecord] = Field(default_factory=list)
     logits: LogitsRecord | None = None
     environment: EnvironmentRecord
     failure: Failure | None = None
@@ -264,11 +145,23 @@ class Result(Record, ResultLike):
             raise ValueError("there is not one count of training rows for each label")
         if self.data and self.data.rows.keys() != set(SPLITS):
             raise ValueError("there are not as many numbers of rows as splits")
+        if self.data and sum(self.data.train_label_counts) != self.data.rows["train"]:
+            raise ValueError("the labels' training rows do not add up to all of them")
         if self.training and any(len(epoch.terms) != len(self.run.loss) for epoch in self.training.epochs):
             raise ValueError("there is not one value for each loss term")
         if any(view.per_label.n_labels != {n_labels} for view in self.views):
             raise ValueError("there is not one score for each label")
+        for view in self.views:
+            self._check_view(view)
         return self
+
+    def _check_view(self, view: ViewRecord) -> None:
+        assert self.data is not None, "views are those of a successful result"
+        if sum(view.per_label.support) != self.data.rows[view.view.split]:
+            raise ValueError("a view is not of as many rows as its split has")
+        rare = [one.label for one in view.resampled.rare_labels] if view.resampled else []
+        if rare != [self.data.rarest(rank) for rank in range(1, len(rare) + 1)]:
+            raise ValueError("the labels that were resampled as the rarest are not the rarest")
 
     @classmethod
     def failed(cls, run: RunSpec, failure: Failure, environment: EnvironmentRecord) -> "Result":
@@ -296,8 +189,3 @@ class Result(Record, ResultLike):
     def has_all(self, specs: Iterable[ViewSpec]) -> bool:
         """Whether the run is done, with every one of the views."""
         return self.status == "success" and not self.unscored(specs)
-
-
-def finite_or_none(values: Any) -> list[float | None]:
-    """A list for JSON: numbers, and None where a value is not finite (the mean of an empty bin)."""
-    return [float(value) if math.isfinite(value) else None for value in values]

@@ -15,7 +15,6 @@ from benchmark.registry import (
     Inputs,
     Part,
     Registry,
-    Subject,
     cell_requests,
     encoder_name,
     row_key,
@@ -122,7 +121,7 @@ class GridBuilder:
         if row.label is not None or row.encoder == "base":
             return row.label or method
         dataset = next(column.dataset for column in table.columns if column.dataset is not None)
-        name = encoder_name(self.profile, Subject(dataset, row.encoder, row.method))
+        name = encoder_name(self.profile, dataset, row.encoder)
         encoder = self.registry.encoders[name].label if name else row.encoder
         alone = sum(other.encoder == row.encoder and other.label is None for other in group) == 1
         return encoder if alone else f"{encoder}, {method}"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -29,7 +29,7 @@ class Cell:
     values: tuple[float, ...]
     expected: int
     decimals: int
-    better: str
+    better: Literal["higher", "lower"]
     seeds: tuple[int, ...] = ()  # those of the values
     trainings: int = 1  # behind each value: of an ensemble several, that of its seed and those that follow
     # none for a measure that is never resampled; gives none where these results were scored before it was

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-ONE_SEED = "Where there is one seed, intervals cover the sampling of test rows only, not how far seeds scatter."
+ONE_SEED = "Where there is one seed, noise is that of the test rows only, not of how far seeds scatter."
 
 
 def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:

@@ -31,7 +31,7 @@ def chosen_trackers(values: Sequence[str] | None) -> dict[str, MakeTracker]:
     made = {}
     for name in listed_names("--track", values) or ():
         if name not in _TRACKERS:
-            raise UserError(f'--track: there is no "{name}"; {nearest(name, list(_TRACKERS))}')
+            raise UserError(f'--track: there is no "{name}"; {nearest(name, _TRACKERS)}')
         try:
             made[name] = _TRACKERS[name]()
         except ImportError as error:

@@ -1,9 +1,9 @@
 """The training loop. It knows tensors, not files: a run and its data in, logits and a history out."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,21 +38,24 @@ class TrainingData:
     n_labels: int
 
 
-@dataclass
+Logits = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class Trained:
     """What a training leaves: logits (N, K) in float32 of both held-out splits, for the test rows the logarithm of the
     mean probabilities by number of passes with dropout, and how it went.
     """
 
-    validation_logits: NDArray[np.float32]
-    test_logits: NDArray[np.float32]
-    mc_dropout: dict[int, NDArray[np.float32]] = field(default_factory=dict)
-    epochs: list[Epoch] = field(default_factory=list)
-    precision: str = "float32"
-    train_seconds: float = 0.0
-    evaluation_seconds: float = 0.0
-    train_tokens: int = 0
-    steps: int = 0
+    validation_logits: Logits
+    test_logits: Logits
+    mc_dropout: dict[int, Logits]
+    epochs: list[Epoch]
+    precision: str
+    train_seconds: float
+    evaluation_seconds: float
+    train_tokens: int
+    steps: int
 
 
 EpochListener = Callable[[int, float, Epoch], None]
@@ -81,9 +84,7 @@ def train(
     # cuDNN's attention, which torch would choose on recent GPUs, plans anew for each shape, and packed rows have many
     torch.backends.cuda.enable_cudnn_sdp(False)
     autocast, precision = _autocast(settings.precision, device)
-    torch.manual_seed(sub_seed(run.seed, "head", "modules"))  # a user's own head may draw from torch's generator, too
-    head_generator = torch.Generator().manual_seed(sub_seed(run.seed, "head"))
-    head = build_head(run.head, encoder.hidden, data.n_labels, head_generator).to(device)
+    head = _fresh_head(run, encoder.hidden, data.n_labels).to(device)
     torch.manual_seed(sub_seed(run.seed, "dropout"))  # after the head, whatever it drew
     optimiser, parameters = _optimiser(settings, encoder, head, device)
     n_train = len(data.train.labels)
@@ -94,13 +95,13 @@ def train(
     labels_on_device = torch.from_numpy(data.train.labels).to(device)
     order = np.random.default_rng(sub_seed(run.seed, "order"))
 
-    result = Trained(np.empty(0, np.float32), np.empty(0, np.float32), precision=precision)
     encoder.train()
     head.train()
+    epochs: list[Epoch] = []
     started = time.monotonic()
     for epoch in range(settings.epochs):
         for step, batch in enumerate(_batches(order.permutation(n_train), settings.batch_size)):
-            _set_learning_rate(optimiser, settings, result.steps, total_steps)
+            _set_learning_rate(optimiser, settings, epoch * steps_per_epoch + step, total_steps)
             labels = labels_on_device[copied(torch.from_numpy(batch), device)]
             logits = backward(model, objective, batch, labels, pieces)
             if settings.max_gradient_norm is not None:
@@ -108,36 +109,41 @@ def train(
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             objective.after_step(logits, labels, step)
-            result.steps += 1
-        result.epochs.append(objective.after_epoch())
-        on_epoch(epoch + 1, time.monotonic() - started, result.epochs[-1])
-    result.train_seconds = time.monotonic() - started
-    result.train_tokens = int(data.train.texts.lengths.sum()) * settings.epochs
+        epochs.append(objective.after_epoch())
+        on_epoch(epoch + 1, time.monotonic() - started, epochs[-1])
+    trained_at = time.monotonic()
+    validation, test = (Model(encoder, head, split.texts, device, autocast) for split in (data.validation, data.test))
+    return Trained(
+        *_evaluate(validation, test, pieces, run.seed, mc_dropout),
+        epochs=epochs,
+        precision=precision,
+        train_seconds=trained_at - started,
+        evaluation_seconds=time.monotonic() - trained_at,
+        train_tokens=int(data.train.texts.lengths.sum()) * settings.epochs,
+        steps=total_steps,
+    )
 
-    started = time.monotonic()
-    held_out = [Model(encoder, head, split.texts, device, autocast) for split in (data.validation, data.test)]
-    _evaluate(result, held_out, max(_EVALUATION_BATCH // pieces, 1), run.seed, mc_dropout)
-    result.evaluation_seconds = time.monotonic() - started
-    return result
+
+def _fresh_head(run: RunSpec, hidden: int, n_labels: int) -> nn.Module:
+    torch.manual_seed(sub_seed(run.seed, "head", "modules"))  # a user's own head may draw from torch's generator, too
+    return build_head(run.head, hidden, n_labels, torch.Generator().manual_seed(sub_seed(run.seed, "head")))
 
 
 def _evaluate(
-    result: Trained, held_out: Sequence["Model"], batch_size: int, seed: int, mc_dropout: Collection[int]
-) -> None:
-    """Add the logits of both held-out splits, and what passes with dropout give for the second, the test rows; in
-    smaller batches where memory runs out. Raises ``Diverged`` where a logit is not finite: the last step's weights have
-    been in no loss.
+    validation: "Model", test: "Model", pieces: int, seed: int, mc_dropout: Collection[int]
+) -> tuple[Logits, Logits, dict[int, Logits]]:
+    """The logits that ``Trained`` begins with; in smaller batches where memory runs out. Raises ``Diverged`` where a
+    logit is not finite: the last step's weights have been in no loss.
     """
-    validation, test = held_out
-    result.validation_logits = halving(partial(predict, validation), batch_size)
-    result.test_logits = halving(partial(predict, test), batch_size)
-    if not (np.isfinite(result.validation_logits).all() and np.isfinite(result.test_logits).all()):
+    batch_size = max(_EVALUATION_BATCH // pieces, 1)
+    validation_logits, test_logits = (halving(partial(predict, model), batch_size) for model in (validation, test))
+    if not (np.isfinite(validation_logits).all() and np.isfinite(test_logits).all()):
         raise Diverged("after the last step the logits were not finite")
-    for passes in mc_dropout:
-        result.mc_dropout[passes] = halving(partial(_drawn, test, passes, seed), batch_size)
+    drawn = {passes: halving(partial(_drawn, test, passes, seed), batch_size) for passes in mc_dropout}
+    return validation_logits, test_logits, drawn
 
 
-def _drawn(test: "Model", passes: int, seed: int, batch_size: int) -> NDArray[np.float32]:
+def _drawn(test: "Model", passes: int, seed: int, batch_size: int) -> Logits:
     """With the same dropout however often it is begun."""
     torch.manual_seed(sub_seed(seed, "mc_dropout"))
     return predict_with_dropout(test, passes, batch_size)
@@ -175,7 +181,7 @@ def backward(model: Model, objective: Objective, batch: NDArray[np.int64], label
     """
     if pieces == 1:
         logits = model(batch)
-        objective(logits, labels).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(objective(logits, labels))
         return logits
     parts = [part for part in np.array_split(batch, pieces) if len(part)]
     states = []
@@ -185,19 +191,19 @@ def backward(model: Model, objective: Objective, batch: NDArray[np.int64], label
             states.append(_random_state(model.device))
             computed.append(model(part))
     logits = torch.cat(computed).requires_grad_()
-    objective(logits, labels).backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(objective(logits, labels))
     assert logits.grad is not None, "the loss depends on the logits"
     after = _random_state(model.device)
     gradients = torch.split(logits.grad, [len(part) for part in parts])
     for part, state, gradient in zip(parts, states, gradients, strict=True):
         _set_random_state(model.device, state)
-        model(part).backward(gradient)  # type: ignore[no-untyped-call]
+        torch.autograd.backward(model(part), gradient)
     _set_random_state(model.device, after)
     return logits
 
 
 @torch.inference_mode()
-def predict(model: Model, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.float32]:
+def predict(model: Model, batch_size: int = _EVALUATION_BATCH) -> Logits:
     """Logits (N, K) of every text in order, dropout off; leaves encoder and head in evaluation mode."""
     model.encoder.eval()
     model.head.eval()
@@ -205,7 +211,7 @@ def predict(model: Model, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.flo
 
 
 @torch.inference_mode()
-def predict_with_dropout(model: Model, passes: int, batch_size: int = _EVALUATION_BATCH) -> NDArray[np.float32]:
+def predict_with_dropout(model: Model, passes: int, batch_size: int = _EVALUATION_BATCH) -> Logits:
     """Monte Carlo dropout: the logarithm of the mean over ``passes`` of the probabilities (N, K) of every text, dropout
     on; leaves encoder and head in training mode. Source: Gal and Ghahramani, 2016.
     """

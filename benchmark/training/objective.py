@@ -3,7 +3,6 @@ epoch.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,7 +35,7 @@ class Epoch:
     terms: list[float | None]
     entropy: float
     accuracy: float
-    joined: dict[str, dict[str, Any]]
+    joined: dict[str, dict[str, float]]
 
 
 class Diverged(Exception):
@@ -91,7 +90,7 @@ class Objective:
         if not finite:
             raise Diverged(f"the loss was not finite in epoch {self.epochs_done}")
         mean_entropy = entropy / count
-        joined: dict[str, dict[str, Any]] = {}
+        joined: dict[str, dict[str, float]] = {}
         for spec, term in zip(self.specs, self.terms, strict=True):
             if event := term.after_epoch(self.epochs_done, mean_entropy):
                 joined[term_name(spec)] = event

@@ -1,9 +1,10 @@
 """The loss terms of a method while it trains, and what some of them carry from step to step, all on the device."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,20 +45,22 @@ from benchmark.specs import (
 )
 
 
-class LiveTerm(Protocol):
-    """A loss term during training."""
+class LiveTerm(ABC):
+    """A loss term during training. Most are functions of a batch alone, and take note of nothing."""
 
+    @abstractmethod
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
         """The unweighted term for a batch, or None while it has not joined."""
 
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
+    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:  # noqa: B027
         """Take note of a batch's logits (detached)."""
 
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, float]:
         """Get ready for the next epoch; returns what is worth recording, by name."""
+        return {}
 
 
-class _Stateless:
+class _OfTheBatch(LiveTerm):
     """A term that is a function of the batch alone and has joined from the start."""
 
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
@@ -66,11 +69,18 @@ class _Stateless:
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
         return self.function(logits, labels)
 
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        pass
 
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        return {}
+class _Mixup(LiveTerm):
+    """Mixup of a batch with itself in another order; order and share are drawn anew for each batch."""
+
+    def __init__(self, spec: MixupTerm, seed: int) -> None:
+        self.alpha = spec.alpha
+        self.random = np.random.default_rng(sub_seed(seed, "mixup"))
+
+    def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
+        share = float(self.random.beta(self.alpha, self.alpha))
+        partners = copied(torch.from_numpy(self.random.permutation(len(labels))), logits.device)
+        return mixup_cross_entropy(logits, labels, partners, share)
 
 
 class _Starter:
@@ -82,7 +92,7 @@ class _Starter:
         self.n_epochs = n_epochs
         self.joined = isinstance(rule, StartByEpoch) and rule.after_epochs == 0
 
-    def joins(self, epochs_done: int, mean_entropy: float) -> bool:
+    def join_if_due(self, epochs_done: int, mean_entropy: float) -> bool:
         """Whether the term joins now; there is no joining after the last epoch, which would only be recorded."""
         if self.joined or epochs_done >= self.n_epochs:
             return False
@@ -98,7 +108,7 @@ class _Starter:
         return mean_entropy <= min(self.rule.until_entropy, self.half_of_chance) or epochs_done >= latest
 
 
-class _Uncertainty:
+class _Uncertainty(LiveTerm):
     """RAU or AVUC: joins when its start rule says so, with the threshold that it finds then."""
 
     def __init__(self, spec: UncertaintyTerm, n_labels: int, n_epochs: int, device: torch.device) -> None:
@@ -111,18 +121,15 @@ class _Uncertainty:
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
         return self.loss(logits, labels, self.threshold) if self.starter.joined else None
 
-    def after_step(self, logits: Tensor, labels: Tensor, step_in_epoch: int) -> None:
-        pass
-
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        if not self.starter.joins(epochs_done, mean_entropy):
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, float]:
+        if not self.starter.join_if_due(epochs_done, mean_entropy):
             return {}
         if self.spec.threshold == "mean_entropy":
             self.threshold.fill_(min(max(mean_entropy, 0.0), 1.0))
         return {"after_epochs": epochs_done, "threshold": float(self.threshold)}
 
 
-class _Poscal:
+class _Poscal(LiveTerm):
     """The divergence of prediction and empirical posterior; the table is made anew a fixed number of times an epoch
     from the batches since then.
     """
@@ -166,8 +173,8 @@ class _Poscal:
         self.seen.zero_()
         self.borne.zero_()
 
-    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, Any]:
-        return {"after_epochs": epochs_done} if self.starter.joins(epochs_done, mean_entropy) else {}
+    def after_epoch(self, epochs_done: int, mean_entropy: float) -> dict[str, float]:
+        return {"after_epochs": epochs_done} if self.starter.join_if_due(epochs_done, mean_entropy) else {}
 
 
 def live_term(
@@ -179,21 +186,8 @@ def live_term(
     if isinstance(spec, PoscalTerm):
         return _Poscal(spec, n_labels, n_epochs, steps_per_epoch, device)
     if isinstance(spec, MixupTerm):
-        return _Stateless(_Mixup(spec, seed))
-    return _Stateless(_function(spec))
-
-
-class _Mixup:
-    """Mixup of a batch with itself in another order; order and share are drawn anew for each batch."""
-
-    def __init__(self, spec: MixupTerm, seed: int) -> None:
-        self.alpha = spec.alpha
-        self.random = np.random.default_rng(sub_seed(seed, "mixup"))
-
-    def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
-        share = float(self.random.beta(self.alpha, self.alpha))
-        partners = copied(torch.from_numpy(self.random.permutation(len(labels))), logits.device)
-        return mixup_cross_entropy(logits, labels, partners, share)
+        return _Mixup(spec, seed)
+    return _OfTheBatch(_function(spec))
 
 
 def _function(
@@ -202,7 +196,7 @@ def _function(
     if isinstance(spec, CrossEntropyTerm):
         return partial(cross_entropy, smoothing=spec.smoothing)
     if isinstance(spec, OwnTerm):
-        return partial(_own_term, spec, own_code.load(spec.function, spec.sha256))
+        return partial(_own_term, spec, own_code.tried(spec.function, own_code.load, spec.function, spec.sha256))
     if isinstance(spec, BrierTerm):
         return brier_loss
     if isinstance(spec, ConfidencePenaltyTerm):

@@ -1,5 +1,7 @@
 """Class-wise ECE, label by label."""
 
+from collections import Counter
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,8 +31,8 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
     sheet = Sheet(words, body_height=0.75 + pitch * lines, legend_lines=1)
     room = _NAME_SHARE * WIDTH / columns
     names = [
-        _shortened(f"{lettering.text(name, f'label {number}')}  {count}", room, sheet)
-        for name, number, count in zip(series.names, series.numbers, series.train_counts, strict=True)
+        _shortened(f"{name}  {count}", room, sheet)
+        for name, count in zip(_told_apart(series, lettering), series.train_counts, strict=True)
     ]
     widest = 1.03 * max(sheet.text_width(name, SMALL) for name in names)
     (panels,) = sheet.panels(
@@ -50,6 +52,14 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
         columns=len(series.methods),
     )
     return sheet.figure
+
+
+def _told_apart(series: LabelSeries, lettering: Lettering) -> list[str]:
+    """The labels as they are drawn; those that are drawn alike (they differ in blanks, say) with their numbers."""
+    numbers = [f"label {number}" for number in series.numbers]
+    drawn = [lettering.text(name, number) for name, number in zip(series.names, numbers, strict=True)]
+    times = Counter(drawn)
+    return [f"{name} ({number})" if times[name] > 1 else name for name, number in zip(drawn, numbers, strict=True)]
 
 
 def _panel(axes: Axes, series: LabelSeries, names: list[str], part: slice, lines: int, styles: Styles) -> None:
