@@ -158,7 +158,7 @@ def read_registry(folder: Path) -> Registry:
     return registry
 
 
-def words(values: Sequence[str] | None) -> list[str] | None:
+def split_list(values: Sequence[str] | None) -> list[str] | None:
     """The parts of a list option, however it was written: ``a b``, ``a,b``; None where it was not given."""
     if values is None:
         return None
@@ -166,16 +166,16 @@ def words(values: Sequence[str] | None) -> list[str] | None:
 
 
 def listed_names(option: str, values: Sequence[str] | None) -> list[str] | None:
-    """The parts of a list option, as ``words`` gives them. Raises UserError where it was given without any."""
-    found = words(values)
+    """The parts of a list option, as ``split_list`` gives them. Raises UserError where it was given without any."""
+    found = split_list(values)
     if found == []:
         raise UserError(f"{option}: at least one name is needed.")
     return found
 
 
-def seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:
+def parse_seeds(values: Sequence[str] | None, default: Sequence[int]) -> list[int]:
     """Seeds from ``0 1 2``, ``0,1,2`` or ``0-4``; the profile's own where none are given."""
-    parts = words(values)
+    parts = split_list(values)
     if parts is None:
         return list(default)
     found: list[int] = []

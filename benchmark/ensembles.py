@@ -107,7 +107,7 @@ def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], sc
     scored.count += len(new)
 
 
-def sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:
+def ensemble_sizes(registry: Registry, tables: Mapping[str, Table]) -> set[int]:
     """The sizes of the ensembles that the tables ask for."""
     subjects = (subject for table in tables.values() for subject in table_subjects(registry, table))
     views = [method_view(registry, method) for method in {subject.method for subject in subjects}]

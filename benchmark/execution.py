@@ -26,7 +26,7 @@ class Placed:
     backend: Backend
     slots: Sequence[Slot]
     where: Places
-    own_functions: Path
+    own_folder: Path
 
 
 def carry_out(
@@ -66,11 +66,11 @@ def carry_out(
         return WorkerSetup(
             results_root=folder.folder.parent,
             profile=folder.folder.name,
-            data_folders=placed.where.all_data_folders(),
+            data_folders=placed.where.all_data_folders,
             encoder_folders=placed.where.encoder_folders,
             built_encoders=placed.where.built_encoders,
             file_hashes=placed.where.file_hashes,
-            own_code=placed.own_functions,
+            own_folder=placed.own_folder,
             device=slot.device.kind,
             threads=slot.threads,
         )

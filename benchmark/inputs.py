@@ -37,6 +37,7 @@ class Places:
     def fetched_data(self) -> Path:
         return self.cache / "data"
 
+    @property
     def all_data_folders(self) -> tuple[Path, ...]:
         """The user's folders, then what was fetched."""
         return (*self.data_folders, self.fetched_data)
@@ -102,8 +103,8 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
     missing = {}
     for name in dict.fromkeys(datasets):
         dataset = registry.datasets[name]
-        if is_here(dataset, where.all_data_folders()):
-            found_datasets[name] = load_corpus(name, dataset, where.all_data_folders()).fingerprint
+        if is_here(dataset, where.all_data_folders):
+            found_datasets[name] = load_corpus(name, dataset, where.all_data_folders).fingerprint
         else:
             missing[f"data set {name}"] = missing_sentence(name, dataset)
             found_datasets[name] = None

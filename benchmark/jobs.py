@@ -21,7 +21,7 @@ class WorkerSetup(Declared):
     encoder_folders: Items[FolderPath]
     built_encoders: FolderPath
     file_hashes: FolderPath  # a file that remembers the SHA-256 of encoders' files
-    own_code: FolderPath
+    own_folder: FolderPath
     device: Literal["cpu", "cuda"]
     threads: int
 

@@ -4,7 +4,7 @@ import argparse
 
 from rich.console import Console
 
-from benchmark.commandline import add_output_option, listed_names, read_registry, seeds
+from benchmark.commandline import add_output_option, listed_names, parse_seeds, read_registry
 from benchmark.data import check_corpus
 from benchmark.declarations import BuiltSource
 from benchmark.errors import UserError
@@ -73,7 +73,7 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
     )
     encoder = arguments.encoder or _OWN_ENCODERS[device.kind]
     methods = listed_names("--methods", arguments.methods) or ()
-    chosen = seeds(arguments.seeds, SEEDS)
+    chosen = parse_seeds(arguments.seeds, SEEDS)
     try:
         written = write_own_entries(arguments.experiments, files, arguments.name, encoder, methods, chosen)
     except UserError:

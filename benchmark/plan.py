@@ -187,10 +187,10 @@ def _views(registry: Registry, method: str, asked: Set[str]) -> tuple[ViewSpec, 
 
 def _held(registry: Registry, planned: PlannedRun, before: Result | Outline) -> list[ViewSpec]:
     """What a result has of the views that are declared, and of passes with dropout, scored or not."""
-    every = plain, *_ = _views(registry, planned.methods[0], registry.methods.methods.keys())
+    every = _views(registry, planned.methods[0], registry.methods.methods.keys())
     unscored = before.unscored(every)
     passes = before.logits.mc_dropout if before.logits is not None else []
-    dropout = [plain.model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=n)}) for n in passes]
+    dropout = [every[0].model_copy(update={"calibrator": McDropout(kind="mc_dropout", passes=n)}) for n in passes]
     return [*(view for view in every if view not in unscored), *dropout]
 
 

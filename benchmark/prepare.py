@@ -103,14 +103,14 @@ def _lengths(plan: Sequence[PlannedRun], encoder: str) -> list[tuple[str, int]]:
 
 
 def _prepare_dataset(console: Console, name: str, dataset: Dataset, where: Places) -> Corpus:
-    folder = find_folder(dataset, where.all_data_folders())
+    folder = find_folder(dataset, where.all_data_folders)
     if folder is None and isinstance(dataset.source, FileSource):
         if dataset.publisher is None:
             raise UserError(missing_sentence(name, dataset))
         console.print(f"data set {name}: fetching from {dataset.publisher.homepage}")
         folder = fetch_dataset(name, dataset, where.fetched_data)
     origin = "generated" if folder is None else f"in {folder}"
-    corpus = load_corpus(name, dataset, where.all_data_folders())
+    corpus = load_corpus(name, dataset, where.all_data_folders)
     report = check_corpus(corpus)
     console.print(f"data set {name}: {origin}")
     console.print(f"  {report.sizes()}")

@@ -9,7 +9,7 @@ from benchmark.registry import clean_columns
 from benchmark.tables import GridBuilder, over_shared_seeds
 
 AGAINST = "ece"  # the paper's measure, which the others are compared with
-MEASURES = (
+RANKED_BY = (
     "f1",
     AGAINST,
     "top_label_ece",
@@ -56,7 +56,7 @@ def _rank(builder: GridBuilder, dataset: str, rows: tuple[TableRow, ...]) -> Ran
     from scipy.stats import rankdata
 
     metrics = builder.registry.metrics
-    names = tuple(name for name in MEASURES if name in metrics)
+    names = tuple(name for name in RANKED_BY if name in metrics)
     if not rows or AGAINST not in names:
         return None
     label = builder.registry.dataset_label(builder.profile, dataset)

@@ -19,15 +19,15 @@ from benchmark.commandline import (
     choose_profile,
     listed_names,
     new_parser,
+    parse_seeds,
     read_registry,
     run_command,
-    seeds,
 )
 from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import Places, changed_since, find_inputs, places
-from benchmark.recommendation import MEASURES
+from benchmark.recommendation import DECIDING_MEASURES
 from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--by",
-        choices=MEASURES,
+        choices=DECIDING_MEASURES,
         help="with --recommend: the measure that decides (default: ece, the paper's, summed over labels)",
     )
     parser.add_argument(
@@ -96,7 +96,7 @@ def _command(arguments: argparse.Namespace) -> int:
         print(f"{problem.path}: not counted, because {problem.reason}; {remedy}", file=sys.stderr)
     ours = of_tables(registry, profile_name, results)
     looked_at = results if searches or arguments.format == "csv" else ours
-    chosen_seeds = seeds(arguments.seeds, seeds_at_hand(looked_at))
+    chosen_seeds = parse_seeds(arguments.seeds, seeds_at_hand(looked_at))
     shown = [result for result in looked_at if result.run.seed in chosen_seeds]
     if not shown:
         failures = [result.failure for result in looked_at if result.failure is not None]
@@ -106,33 +106,17 @@ def _command(arguments: argparse.Namespace) -> int:
     finished, inputs = KnownResults.of(results), _inputs(registry, looked_at if searches else ours, where)
     registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
-    some = _of_some(registry, profile_name, tables)
+    suffix = _table_suffix(registry, profile_name, tables)
     if arguments.format == "csv":
         methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
-    elif arguments.claims:
-        if not narrowed(registry, profile_name, {claim.table for claim in registry.claims.values()}):
-            raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
-        texts = claims_in(builder, arguments.format)
-    elif arguments.recommend:
-        texts = advice_in(builder, tables, some, arguments.by or "ece")
-    elif searches:
-        texts = searches_in(builder, searches)
-    elif arguments.ranking:
-        texts = ranking_in(builder, tables, some)
     else:
-        grids = [builder.build(name, table) for name, table in tables.items()]
-        if arguments.compare and not any(grid.has_paper for grid in grids):
-            raise UserError(f"The paper has no numbers for {', '.join(tables)}; leave out --compare.")
-        if arguments.format == "html":
-            texts = page_in(builder, tables, grids)
-        else:
-            texts = tables_in(grids, arguments.format, arguments.compare)
+        texts = _texts(arguments, builder, tables, searches, suffix)
     if arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
-    folder, part = arguments.tables_dir / profile_name, _of_these(chosen_seeds, seeds_at_hand(looked_at))
+    folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, seeds_at_hand(looked_at))
     named = {
-        f"{Path(name).stem}{some if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
+        f"{Path(name).stem}{suffix if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
         for name, text in texts.items()
     }
     _say([write(folder / name, text) for name, text in named.items()])
@@ -140,6 +124,33 @@ def _command(arguments: argparse.Namespace) -> int:
         drawn, remarks = draw_figures(registry, profile_name, finished, inputs, chosen_seeds, folder / f"figures{part}")
         _say(drawn, remarks)
     return DONE
+
+
+def _texts(
+    arguments: argparse.Namespace,
+    builder: GridBuilder,
+    tables: Mapping[str, Table],
+    searches: Mapping[str, Table],
+    table_suffix: str,
+) -> dict[str, str]:
+    """What is asked for, in words, by the name of its file."""
+    registry, profile_name = builder.registry, builder.finder.profile_name
+    if arguments.claims:
+        if not narrowed(registry, profile_name, {claim.table for claim in registry.claims.values()}):
+            raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
+        return claims_in(builder, arguments.format)
+    if arguments.recommend:
+        return advice_in(builder, tables, table_suffix, arguments.by or "ece")
+    if searches:
+        return searches_in(builder, searches)
+    if arguments.ranking:
+        return ranking_in(builder, tables, table_suffix)
+    grids = [builder.build(name, table) for name, table in tables.items()]
+    if arguments.compare and not any(grid.has_paper for grid in grids):
+        raise UserError(f"The paper has no numbers for {', '.join(tables)}; leave out --compare.")
+    if arguments.format == "html":
+        return page_in(builder, tables, grids)
+    return tables_in(grids, arguments.format, arguments.compare)
 
 
 def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: list[str]) -> Registry:
@@ -157,7 +168,7 @@ def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: l
     return replace(registry, profiles={**registry.profiles, profile_name: noted})
 
 
-def _of_these(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
+def _seed_suffix(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
     """In a file's name, the seeds that it is made of, where these are not all at hand: what is made of all stays."""
     shown = [seed for seed in at_hand if seed in set(chosen)]
     if len(shown) == len(at_hand):
@@ -201,7 +212,7 @@ def _say_none(
         print(f"There are results of: {', '.join(f'--profile {name}' for name in others)}", file=sys.stderr)
 
 
-def _of_some(registry: Registry, profile_name: str, tables: Mapping[str, Table]) -> str:
+def _table_suffix(registry: Registry, profile_name: str, tables: Mapping[str, Table]) -> str:
     """In a file's name, the tables that its content is made from, where these are not those made by default: what is
     made from others stays.
     """

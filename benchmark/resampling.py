@@ -3,17 +3,14 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.metrics import bin_indices, negative_log_likelihoods, squared_distances
+from benchmark.metrics import Array, bin_indices, negative_log_likelihoods, squared_distances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Array = NDArray[Any]
 
 # How many weights (resamples x rows) are held at once: 160 MB of float64, three times that while they are drawn.
 _WEIGHTS_AT_ONCE = 20_000_000

@@ -17,27 +17,27 @@ from benchmark.stored_scores import score_and_save
 
 
 def score_again(
-    folder: ResultFolder, plan: Sequence[PlannedRun], finished: KnownResults[Outline], own_functions: Path
+    folder: ResultFolder, plan: Sequence[PlannedRun], finished: KnownResults[Outline], own_folder: Path
 ) -> tuple[int, list[str]]:
     """Score the stored logits of the planned runs by the views that are new, and by those that lack a measure that came
     later; the other old views stay. Returns how many runs were, and what failed: views that could not be scored (the
-    user's own calibrators, say, whose functions are in the folder ``own_functions``), processes that died of it, logits
+    user's own calibrators, say, whose functions are in the folder ``own_folder``), processes that died of it, logits
     that are not the bytes that were stored, runs that another command keeps to itself.
     """
     found = [(planned, finished.find(planned.run)) for planned in plan if planned.action == "score"]
     todo = [(planned, outline) for planned, outline in found if outline is not None]
-    ends = _score_in_parallel(folder, todo, own_functions) if todo else []
+    ends = _score_in_parallel(folder, todo, own_folder) if todo else []
     failures = dict.fromkeys(chain.from_iterable(failed for _, failed in ends))
     return sum(scored for scored, _ in ends), list(failures)
 
 
 def _score_in_parallel(
-    folder: ResultFolder, todo: Sequence[tuple[PlannedRun, Outline]], own_functions: Path
+    folder: ResultFolder, todo: Sequence[tuple[PlannedRun, Outline]], own_folder: Path
 ) -> list[tuple[bool, list[str]]]:
     """All at once; where a process dies (for its memory, or in a calibrator of the user's own), one after another, so
     that it costs the others nothing. None is scored in this process, which would die of it, too.
     """
-    calls = [joblib.delayed(_score_one)(folder, planned, outline, own_functions) for planned, outline in todo]
+    calls = [joblib.delayed(_score_one)(folder, planned, outline, own_folder) for planned, outline in todo]
     if (processes := scoring_processes(len(calls))) > 1:
         with contextlib.suppress(BrokenProcessPool):
             return list(joblib.Parallel(n_jobs=processes)(calls))
@@ -50,11 +50,9 @@ def _score_in_parallel(
     return ends
 
 
-def _score_one(
-    folder: ResultFolder, planned: PlannedRun, outline: Outline, own_functions: Path
-) -> tuple[bool, list[str]]:
+def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_folder: Path) -> tuple[bool, list[str]]:
     """Whether anything was scored, and what failed."""
-    own_code.look_in(own_functions)
+    own_code.look_in(own_folder)
     with claim(folder.claims, outline.run, SCORING_PATIENCE) as ours:
         if not ours:
             return False, [f"{folder.path(outline.run)}: {HELD}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from tabulate import tabulate
 
-from benchmark.backends import add_backend_options, choose_backend
+from benchmark.backend_options import add_backend_options, choose_backend
 from benchmark.commandline import (
     DONE,
     SOME_FAILED,
@@ -22,20 +22,20 @@ from benchmark.commandline import (
     listed_names,
     new_console,
     new_parser,
+    parse_seeds,
     read_registry,
     run_command,
-    seeds,
 )
-from benchmark.comparison import report_comparison
 from benchmark.declarations import Table
 from benchmark.durations import duration
-from benchmark.ensembles import Ensemble, ensembles, score_ensembles, sizes
+from benchmark.ensembles import Ensemble, ensemble_sizes, ensembles, score_ensembles
 from benchmark.errors import UserError
 from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import Placed, carry_out, recorded_name
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
 from benchmark.own_options import add_own_data_options, own_profile
+from benchmark.own_report import report_comparison
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import OWN, Registry, select_tables
 from benchmark.rescoring import score_again
@@ -116,13 +116,12 @@ def _command(arguments: argparse.Namespace) -> int:
             console.print(f"moved aside: {moved}")
     all_scored = _score_again(console, asked)
     with listening(trackers, folder, asked.plan, console.print) as heard:
-        placed = Placed(backend, slots, asked.where, asked.own_functions)
+        placed = Placed(backend, slots, asked.where, asked.own_folder)
         outcome = carry_out(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored and not outcome.unscored
     code = _print_end(console, asked, outcome, all_scored)
-    if (
-        not asked.searches and (asked.own_functions / f"{profile_name}.yaml").is_file()
-    ):  # a comparison on the user's own data
+    of_own_data = (asked.own_folder / f"{profile_name}.yaml").is_file()
+    if of_own_data and not asked.searches:
         report_comparison(console, registry, profile_name, asked.tables, folder, asked.where, arguments.tables_dir)
     return code if all_scored else SOME_FAILED
 
@@ -137,7 +136,7 @@ class _Asked:
     seeds: tuple[int, ...]
     searches: bool
     where: Places
-    own_functions: Path
+    own_folder: Path
     found: FoundInputs
     folder: ResultFolder
     outlines: list[Outline]
@@ -164,7 +163,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
     found = find_table_inputs(registry, profile_name, tables.values(), where)
     folder = ResultFolder(arguments.results_dir, profile_name)
     outlines, unusable = folder.outlines()
-    finished, wanted = _finished(folder, outlines), tuple(seeds(arguments.seeds, profile.seeds))
+    finished, wanted = _finished(folder, outlines), tuple(parse_seeds(arguments.seeds, profile.seeds))
     return _Asked(
         registry=registry,
         profile_name=profile_name,
@@ -172,7 +171,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
         seeds=wanted,
         searches=bool(searches),
         where=where,
-        own_functions=arguments.experiments.resolve() / OWN,
+        own_folder=arguments.experiments.resolve() / OWN,
         found=found,
         folder=folder,
         outlines=outlines,
@@ -198,7 +197,7 @@ def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
 
 def _score_again(console: Console, asked: _Asked) -> bool:
     """Give finished runs the views that they lack; whether all could be made."""
-    scored, failures = score_again(asked.folder, asked.plan, asked.finished, asked.own_functions)
+    scored, failures = score_again(asked.folder, asked.plan, asked.finished, asked.own_folder)
     if scored:
         console.print(f"{scored} finished runs scored again from their logits")
     for failure in failures:
@@ -210,7 +209,7 @@ def _ensembles(console: Console, asked: _Asked) -> list[Ensemble]:
     """Those of the tables; where the seeds suffice for none, that is said before anything is trained."""
     wanted = list(ensembles(asked.registry, asked.profile_name, asked.tables, asked.seeds, asked.found.inputs))
     if not wanted:
-        for members in sizes(asked.registry, asked.tables):
+        for members in ensemble_sizes(asked.registry, asked.tables):
             console.print(f"no ensemble: one of {members} takes seeds 0 to {members - 1} (or the next {members}, ...)")
     return wanted
 

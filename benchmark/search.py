@@ -112,7 +112,9 @@ def plan_searches(
     for name, table in searches.items():
         search = registry.search(name)
         for candidate in candidates(registry, profile_name, search):
-            settings = in_words([axis.label for axis in search.axes], [value_in_words(one) for one in candidate.values])
+            settings = candidate_in_words(
+                [axis.label for axis in search.axes], [value_in_words(one) for one in candidate.values]
+            )
             for run in make_plan(
                 candidate.registry, profile_name, {name: table}, seeds, inputs, finished, redo, leave_out
             ):
@@ -244,7 +246,7 @@ def _validation_rows(found: Sequence[Mapping[int, Result | None]]) -> int | None
     return next((result.data.rows["validation"] for result in results if result is not None and result.data), None)
 
 
-def in_words(axes: Iterable[str], values: Iterable[str]) -> str:
+def candidate_in_words(axes: Iterable[str], values: Iterable[str]) -> str:
     """A candidate in one line: ``learning rate 0.0001; epochs 19``."""
     return "; ".join(f"{axis} {value}" for axis, value in zip(axes, values, strict=True))
 

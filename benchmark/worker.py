@@ -266,7 +266,7 @@ def main() -> None:
     os.dup2(2, 1)
     setup = WorkerSetup.model_validate_json(sys.stdin.readline())
     torch.set_num_threads(setup.threads)
-    own_code.look_in(setup.own_code)
+    own_code.look_in(setup.own_folder)
     worker = Worker(setup, events)
     jobs: list[str] = []
     arrived = threading.Condition()

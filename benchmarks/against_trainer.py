@@ -161,7 +161,7 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, Any]:
     run = resolve_run(registry, arguments.profile, Subject(arguments.dataset, "base", "bert"), 0, Inputs())
     encoder, folder = _encoder(arguments)
     name = profile.datasets[arguments.dataset]
-    data_folders = places(arguments.data_dir, arguments.encoder_dir).all_data_folders()
+    data_folders = places(arguments.data_dir, arguments.encoder_dir).all_data_folders
     corpus = load_corpus(name, registry.datasets[name], data_folders)
     rows = run.optimisation.batch_size * arguments.steps
     drawn = np.random.default_rng(0).permutation(len(corpus.train))[:rows]

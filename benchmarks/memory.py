@@ -40,11 +40,11 @@ def main() -> None:
         setup = WorkerSetup(
             results_root=Path(folder),
             profile=arguments.profile,
-            data_folders=where.all_data_folders(),
+            data_folders=where.all_data_folders,
             encoder_folders=where.encoder_folders,
             built_encoders=where.built_encoders,
             file_hashes=where.file_hashes,
-            own_code=Path(folder),
+            own_folder=Path(folder),
             device=device,
             threads=torch.get_num_threads(),
         )

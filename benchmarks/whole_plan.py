@@ -93,7 +93,7 @@ def _train_one(arguments: argparse.Namespace, planned: "PlannedRun") -> None:
     from benchmark.models import build_encoder, load_tokenizer
 
     where, run = places(arguments.data_dir, arguments.encoder_dir), planned.run
-    corpus = load_corpus(run.data.dataset, planned.dataset, where.all_data_folders())
+    corpus = load_corpus(run.data.dataset, planned.dataset, where.all_data_folders)
     found = find_encoder(planned.encoder, where.encoder_folders, where.built_encoders)
     assert found is not None, "the plan found it"
     if found.origin == "built":

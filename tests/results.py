@@ -143,11 +143,11 @@ def worker_setup(results_root: Path, where: Places | None = None, threads: int =
     return WorkerSetup(
         results_root=results_root,
         profile="tiny",
-        data_folders=where.all_data_folders() if where else (),
+        data_folders=where.all_data_folders if where else (),
         encoder_folders=(),
         built_encoders=where.built_encoders if where else results_root,
         file_hashes=where.file_hashes if where else results_root / "fingerprints.json",
-        own_code=where.cache if where else results_root,
+        own_folder=where.cache if where else results_root,
         device="cpu",
         threads=threads,
     )

@@ -41,7 +41,7 @@ FLOORS = {
     "stored_scores": 5,
     "tables": 5,
     "workbench": 5,
-    "backends": 8,
+    "backend_options": 8,
     "claims": 6,
     "cluster": 7,
     "figures": 6,
@@ -62,7 +62,7 @@ FLOORS = {
     "reporting": 11,
     "prepare": 12,
     "report": 12,
-    "comparison": 12,
+    "own_report": 12,
     "run": 13,
 }
 WITHOUT_TORCH = [

@@ -490,7 +490,7 @@ def test_checks_count_what_they_say(tmp_path: Path) -> None:
     assert report.rows == {"train": 6, "validation": 2, "test": 3}
     assert report.repeated_in_split == {"train": 2, "validation": 0, "test": 0}
     assert report.validation_texts_in_training == 1
-    assert report.test_texts_in_training == 2
+    assert report.test_texts_seen_before == 2
     assert report.conflicting_texts == ("two",)
     assert report.empty_texts == 1
     assert report.labels_without_test_rows == ("b",)

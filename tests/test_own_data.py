@@ -17,12 +17,12 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmark.comparison import report_comparison
 from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
 from benchmark.inputs import FoundInputs, places
 from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
+from benchmark.own_report import report_comparison
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
 from benchmark.store import ResultFolder
@@ -134,7 +134,7 @@ def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> Non
     corpus = load_corpus("mine", stratified(80, 40), [tmp_path])
     assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (280, 40, 80)
     report = check_corpus(corpus)
-    assert report.test_texts_in_training == 0
+    assert report.test_texts_seen_before == 0
     assert report.repeated_in_split == {"train": 100, "validation": 0, "test": 0}
     with_a_label_of_repeats = [*content, *[("hi", "greeting"), ("hello", "greeting")] * 30]
     write_csv(tmp_path / "mine" / "all.csv", with_a_label_of_repeats)  # it gives its share even so, and that is counted
@@ -142,7 +142,7 @@ def test_a_repeated_text_is_not_trained_on_and_tested_too(tmp_path: Path) -> Non
     greeting = corpus.label_names.index("greeting")
     shares = [(corpus.split(split).labels == greeting).sum() for split in ("train", "validation", "test")]
     assert shares == [pytest.approx(wanted, abs=1) for wanted in (44, 5, 10)]
-    assert check_corpus(corpus).test_texts_in_training == shares[2]
+    assert check_corpus(corpus).test_texts_seen_before == shares[2]
 
 
 def test_no_label_gives_up_its_last_training_row(tmp_path: Path) -> None:
@@ -575,7 +575,7 @@ def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(
     assert "the results at hand are of other data, or another encoder, than is here" in capsys.readouterr().out
     assert [file.name for file in table.parent.iterdir()] == ["main.md"]
     assert table.read_text(encoding="utf-8") == "made before"
-    monkeypatch.setattr("benchmark.comparison.find_table_inputs", lambda *_: FoundInputs(Inputs()))
+    monkeypatch.setattr("benchmark.own_report.find_table_inputs", lambda *_: FoundInputs(Inputs()))
     report_comparison(Console(soft_wrap=True), registry, "tiny", ["main"], folder, where, tmp_path / "tables")
     assert "| BERT " in table.read_text(encoding="utf-8")  # what is not here contradicts nothing
 

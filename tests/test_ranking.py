@@ -2,14 +2,14 @@
 
 import pytest
 
-from benchmark.ranking import MEASURES, Ranking, rank_methods
+from benchmark.ranking import RANKED_BY, Ranking, rank_methods
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.render import ranking_to_markdown
 from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder
 from tests.results import made_result, tiny_inputs, with_scores
 
-LOWER_BETTER = [name for name in MEASURES if name not in ("f1",)]
+LOWER_BETTER = [name for name in RANKED_BY if name not in ("f1",)]
 
 
 def scored(registry: Registry, method: str, **scores: float) -> Result:
@@ -32,12 +32,12 @@ def test_ranks_and_their_agreement_by_hand(registry: Registry) -> None:
     (found,) = ranking(registry, results)
     assert found.dataset == "tiny tnews"
     assert found.methods == ("AVUC", "PosCal", "LS")  # in the order of ECE
-    by_measure = dict(zip(MEASURES, zip(*found.ranks, strict=True), strict=True))
+    by_measure = dict(zip(RANKED_BY, zip(*found.ranks, strict=True), strict=True))
     assert by_measure["ece"] == (1, 2, 3)
     assert by_measure["f1"] == (1, 3, 1)  # the higher is the better; equal ones share the better rank
     assert by_measure["nll"] == (3, 2, 1)
     assert by_measure["aurc"] == (1, 2, 2)
-    agreement = dict(zip(MEASURES, found.agreement, strict=True))
+    agreement = dict(zip(RANKED_BY, found.agreement, strict=True))
     assert agreement["ece"] == agreement["brier"] == pytest.approx(1.0)
     assert agreement["nll"] == pytest.approx(-1.0)
     assert agreement["aurc"] == pytest.approx(2 / (3 * 2) ** 0.5)  # two pairs agree, one is tied

@@ -72,11 +72,11 @@ def setup_of(cache: Path, root: Path) -> WorkerSetup:
     return WorkerSetup(
         results_root=root,
         profile="tiny",
-        data_folders=where.all_data_folders(),
+        data_folders=where.all_data_folders,
         encoder_folders=(),
         built_encoders=where.built_encoders,
         file_hashes=where.file_hashes,
-        own_code=root,
+        own_folder=root,
         device="cpu",
         threads=1,
     )

@@ -62,7 +62,7 @@ def test_awkward_texts_arrive_whole(corpora: dict[str, Corpus]) -> None:
 @needs_real_data
 def test_checks_find_what_the_publishers_left_in(corpora: dict[str, Corpus]) -> None:
     report = check_corpus(corpora["tnews"])
-    assert report.test_texts_in_training > 1000
+    assert report.test_texts_seen_before > 1000
     assert len(report.conflicting_texts) > 500
     assert report.rarest_label_rows == 233
     for corpus in corpora.values():

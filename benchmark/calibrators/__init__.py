@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmark import own_code
-from benchmark.calibrators.arrays import Array, checked
+from benchmark.calibrators.arrays import checked
 from benchmark.calibrators.one_against_rest import Map, fit_beta, fit_histogram, fit_isotonic
 from benchmark.calibrators.scaling import fit_dirichlet, fit_vector_scaling, log_probabilities
 from benchmark.calibrators.temperature import at_bound, fit_temperature
 from benchmark.errors import UserError
-from benchmark.metrics import softmax
+from benchmark.metrics import Array, softmax
 from benchmark.specs import (
     BetaCalibration,
     DirichletCalibration,

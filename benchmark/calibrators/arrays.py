@@ -1,11 +1,9 @@
 """Arrays as all calibrators take them, and where their fits end."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from benchmark.metrics import Array
 
 FLATTEST = 1e-5  # a fit by gradients ends where no slope of the mean likelihood is steeper
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmark.calibrators.arrays import FLATTEST, Array
-from benchmark.metrics import bin_indices
+from benchmark.calibrators.arrays import FLATTEST
+from benchmark.metrics import Array, bin_indices
 
 Map = Callable[[Array], Array]  # of a label's probabilities (N,)
 

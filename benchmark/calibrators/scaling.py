@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmark.calibrators.arrays import FLATTEST, Array, checked, log_softmax
+from benchmark.calibrators.arrays import FLATTEST, checked, log_softmax
+from benchmark.metrics import Array
 
 _MOST_ITERATIONS = 1000
 _LEAST_GAIN = 1e-7  # of an iteration of Dirichlet calibration, relative

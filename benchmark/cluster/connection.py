@@ -31,10 +31,10 @@ _SECONDS_TO_ANSWER = 10.0
 class RayBackend:
     """The nodes of a Ray cluster. Ray ends what it has started for this process when this process ends."""
 
-    def __init__(self, address: str | None, own_functions: Path) -> None:
+    def __init__(self, address: str | None, own_folder: Path) -> None:
         """Connect; raises UserError, in one sentence, where there is no such cluster or no node takes workers."""
         code_state()  # kept from now on: what is sent to the nodes is the code of now
-        _connect(address, own_functions)
+        _connect(address, own_folder)
         self.devices: list[Device] = node_devices(ray.nodes())
         if not self.devices:
             raise UserError("--backend ray: no node of the cluster has a CPU or a GPU for workers.")
@@ -60,7 +60,7 @@ class RayBackend:
         return hire
 
 
-def _connect(address: str | None, own_functions: Path) -> None:
+def _connect(address: str | None, own_folder: Path) -> None:
     """Connect to the cluster that is named, else to one that runs here, else start one of this machine alone."""
     named = address or os.environ.get("RAY_ADDRESS")
     if named is not None and named != "auto":
@@ -69,7 +69,7 @@ def _connect(address: str | None, own_functions: Path) -> None:
         address = "local"
     handler = signal.getsignal(signal.SIGTERM)
     with tempfile.TemporaryDirectory() as folder:
-        _stage(Path(folder), own_functions)
+        _stage(Path(folder), own_folder)
         options = {
             "runtime_env": {"working_dir": folder},
             "log_to_driver": False,
@@ -109,9 +109,9 @@ def _check(address: str) -> None:
         raise UserError(f"--backend ray: nothing answers at {address} ({error}).") from None
 
 
-def _stage(folder: Path, own_functions: Path) -> None:
+def _stage(folder: Path, own_folder: Path) -> None:
     """Put together what every node gets: the package and the user's own functions; no data, no results."""
     shutil.copytree(_PACKAGE, folder / _PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / OWN_FUNCTIONS).mkdir()
-    for path in own_functions.glob("*.py"):
+    for path in own_folder.glob("*.py"):
         shutil.copy2(path, folder / OWN_FUNCTIONS)

@@ -32,7 +32,7 @@ class NodeWorker:
     def __init__(self, setup: WorkerSetup, slot: Slot, command: Sequence[str]) -> None:
         self.temporary = tempfile.TemporaryDirectory(prefix="benchmark_", ignore_cleanup_errors=True)
         root = Path(self.temporary.name)
-        self.setup = setup.model_copy(update={"results_root": root, "own_code": Path.cwd() / OWN_FUNCTIONS})
+        self.setup = setup.model_copy(update={"results_root": root, "own_folder": Path.cwd() / OWN_FUNCTIONS})
         # the GPUs that this actor may use are chosen with the actor, so only here they are known
         token = os.environ.get("CUDA_VISIBLE_DEVICES", "") if slot.device.kind == "cuda" else ""
         self.slot = replace(slot, device=Device(slot.device.kind, slot.device.name, token))

@@ -33,7 +33,7 @@ class CorpusReport:
     empty_texts: int
     repeated_in_split: dict[str, int]  # rows whose text stands earlier in the same split
     validation_texts_in_training: int  # validation rows whose text is a training text, too
-    test_texts_in_training: int  # test rows whose text is a training or validation text, too
+    test_texts_seen_before: int  # test rows whose text is a training or validation text, too
     conflicting_texts: tuple[str, ...]  # those that bear more than one label, over all splits
     fingerprint: str
 
@@ -52,7 +52,7 @@ class CorpusReport:
             "validation texts that are training texts, too (calibrators fitted on them will be too sure)": str(
                 self.validation_texts_in_training or ""
             ),
-            "test texts that are training or validation texts, too": str(self.test_texts_in_training or ""),
+            "test texts that are training or validation texts, too": str(self.test_texts_seen_before or ""),
             "texts with more than one label": (
                 _counted(self.conflicting_texts) if with_texts else str(len(self.conflicting_texts) or "")
             ),
@@ -102,7 +102,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         empty_texts=sum(not text.strip() for split in SPLITS for text in corpus.split(split).texts),
         repeated_in_split={split: _repeated(corpus.split(split).texts) for split in SPLITS},
         validation_texts_in_training=sum(text in trained_on for text in corpus.validation.texts),
-        test_texts_in_training=sum(text in seen_before for text in corpus.test.texts),
+        test_texts_seen_before=sum(text in seen_before for text in corpus.test.texts),
         conflicting_texts=tuple(text for text, labels in labels_of.items() if len(labels) > 1),
         fingerprint=corpus.fingerprint,
     )

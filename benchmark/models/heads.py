@@ -10,7 +10,7 @@ from benchmark.models.label_vectors import hyperspherical_label_vectors
 from benchmark.specs import Head, HypersphericalHead, OwnHead
 
 
-class LinearHead(nn.Module):
+class LinearDecoder(nn.Module):
     """Dropout and a linear layer; weights from N(0, 0.02) as in BERT, drawn from ``generator``."""
 
     def __init__(self, dropout: float, hidden: int, n_labels: int, generator: torch.Generator) -> None:
@@ -59,7 +59,7 @@ def build_head(spec: Head, hidden: int, n_labels: int, generator: torch.Generato
         return HypersphericalDecoder(spec, hidden, n_labels)
     if isinstance(spec, OwnHead):
         return _own_head(spec, hidden, n_labels, generator)
-    return LinearHead(spec.dropout, hidden, n_labels, generator)
+    return LinearDecoder(spec.dropout, hidden, n_labels, generator)
 
 
 def _own_head(spec: OwnHead, hidden: int, n_labels: int, generator: torch.Generator) -> nn.Module:

@@ -79,11 +79,11 @@ def recommend(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") ->
     first table is the baseline; the methods of all tables that begin with it are compared. Where it has no results,
     another table does not quietly put another baseline in its place.
 
-    Recommended is what ``decide`` does, by the measure ``by``, one of ``MEASURES``, over the seeds that all methods
-    have, which may leave out a method that is behind (``over_shared_seeds``). Where ECE cannot tell the baseline from a
-    calibrated model, top-label ECE decides. Nothing is recommended where what would be has learnt nothing, or is the
-    baseline and its ECE says nothing. A data set for which fewer than two methods have results is left out; where the
-    baseline was scored before the measure was resampled, that is said.
+    Recommended is what ``decide`` does, by the measure ``by``, one of ``DECIDING_MEASURES``, over the seeds that all
+    methods have, which may leave out a method that is behind (``over_shared_seeds``). Where ECE cannot tell the
+    baseline from a calibrated model, top-label ECE decides. Nothing is recommended where what would be has learnt
+    nothing, or is the baseline and its ECE says nothing. A data set for which fewer than two methods have results is
+    left out; where the baseline was scored before the measure was resampled, that is said.
     """
     able = [table for table in tables if _on_base_encoder(table) and clean_columns(table, set())]
     alike = [table for table in able if _on_base_encoder(table)[0].method == _on_base_encoder(able[0])[0].method]

@@ -10,7 +10,7 @@ from benchmark.significance import Difference
 from benchmark.specs import RESAMPLED
 from benchmark.tables import Cell, GridRow, difference
 
-MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and noise can be told
+DECIDING_MEASURES = ("ece", *RESAMPLED)  # those that can decide: lower is better, and noise can be told
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def with_settings(registry: Registry, profile_name: str, settings: Mapping[str, 
     """
     changes: dict[str, dict[str, Value]] = {}
     for name, value in settings.items():
-        owner, setting = split(name)
+        owner, setting = owner_and_setting(name)
         changes.setdefault(owner, {})[setting] = value
     for owner, values in changes.items():
         registry = _changed(registry, profile_name, owner, values)
@@ -65,7 +65,7 @@ def known_settings(registry: Registry, owner: str) -> list[str]:
     return sorted(known)
 
 
-def split(name: str) -> tuple[str, str]:
+def owner_and_setting(name: str) -> tuple[str, str]:
     """The owner and the setting in a dotted name: ``losses.rau`` and ``start``, ``losses.mine`` and
     ``settings.above``.
     """

@@ -6,7 +6,7 @@ from math import prod
 from benchmark.declarations import Search, Table
 from benchmark.declarations.figures import AnyFigure, ConfidenceFigure, F1AgainstEceFigure
 from benchmark.errors import UserError, nearest
-from benchmark.registry.candidates import MOST_CANDIDATES, candidates, known_settings, split, with_settings
+from benchmark.registry.candidates import MOST_CANDIDATES, candidates, known_settings, owner_and_setting, with_settings
 from benchmark.registry.cells import clean_columns
 from benchmark.registry.contents import Registry, row_key
 from benchmark.registry.yaml_files import Key
@@ -238,14 +238,14 @@ def _check_axes(registry: Registry, check: References, at: tuple[Key, ...], sear
     for index, axis in enumerate(search.axes):
         for number, name in enumerate(axis.set):
             here = (*at, "axes", index, "set", number)
-            owner, setting = split(name)
+            owner, setting = owner_and_setting(name)
             if name in taken:
                 check.note("searches", here, f"{name} is varied twice; keep one of the two")
             taken.add(name)
             if check.named("searches", here, owner, used, "part of this search's methods"):
                 check.named("searches", here, setting, known_settings(registry, owner), f"setting of {owner}")
         for method, own in parts.items():
-            if not own & {split(name)[0] for name in axis.set}:
+            if not own & {owner_and_setting(name)[0] for name in axis.set}:
                 check.note("searches", (*at, "axes", index, "set"), f"this changes nothing of method {method}")
     size = prod(len(axis.to) for axis in search.axes)
     if size > MOST_CANDIDATES:

@@ -1,10 +1,10 @@
 """Grids and verdicts as Markdown and LaTeX, scores as CSV."""
 
 from benchmark.render.claims import claims_summary, claims_to_latex, claims_to_markdown
-from benchmark.render.frame import to_csv
 from benchmark.render.latex import to_document, to_latex
 from benchmark.render.markdown import to_markdown
 from benchmark.render.ranking import ranking_to_markdown
+from benchmark.render.scores_csv import to_csv
 from benchmark.render.search import search_to_markdown
 
 __all__ = [

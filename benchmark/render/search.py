@@ -6,7 +6,7 @@ from tabulate import tabulate
 
 from benchmark.render import markdown
 from benchmark.render.text import ours_text
-from benchmark.search import Choice, Tried, in_words
+from benchmark.search import Choice, Tried, candidate_in_words
 from benchmark.significance import share_interval
 from benchmark.tables import seeds_in_words, trained_in
 
@@ -61,14 +61,17 @@ def _outcome(choice: Choice, chosen: Tried) -> str:
     by = choice.metrics.index(choice.choose_by)
     others = [one for one in choice.tried if one is not chosen and not one.failed]
     alike = [one for one in others if one.cells[by].printed == chosen.cells[by].printed]
-    equal = f" (equal as printed: {', or '.join(in_words(choice.axes, one.values) for one in alike)})" if alike else ""
-    named = f"Chosen by {choice.choose_by}: {in_words(choice.axes, chosen.values)}{equal}"
+    equal = (
+        f" (equal as printed: {', or '.join(candidate_in_words(choice.axes, one.values) for one in alike)})"
+        if alike
+        else ""
+    )
+    named = f"Chosen by {choice.choose_by}: {candidate_in_words(choice.axes, chosen.values)}{equal}"
     if chosen.declared:
         return f"{named}, which is what the profile has."
     declared = next((one for one in choice.tried if one.declared), None)
-    return (
-        f"{named}. The profile has {'none of these' if declared is None else in_words(choice.axes, declared.values)}."
-    )
+    here = "none of these" if declared is None else candidate_in_words(choice.axes, declared.values)
+    return f"{named}. The profile has {here}."
 
 
 def _cautions(choice: Choice, chosen: Tried) -> Iterator[str]:

@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from benchmark.declarations import Metric, Table, TableRow
+from benchmark.metrics import Array
 from benchmark.registry import (
     CellRequest,
     Inputs,
@@ -23,7 +24,7 @@ from benchmark.specs import RESAMPLED
 from benchmark.store import KnownResults, Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
-from benchmark.tables.grid import Array, Cell, FittedTemperature, Grid, GridColumn, GridRow
+from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow
 
 _TESTED = {"f1", "ece", *RESAMPLED}
 _OF_PREDICTIONS = {"accuracy", "precision", "recall", "f1"}  # which no temperature moves

@@ -4,13 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Literal
 
-from numpy.typing import NDArray
-
+from benchmark.metrics import Array
 from benchmark.significance import Difference, paired_difference
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

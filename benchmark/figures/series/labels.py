@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.figures.series.collecting import MethodResults
-
-Array = NDArray[Any]
+from benchmark.metrics import Array
 
 # So many labels fit on a page, in two columns.
 MOST_LABELS = 160

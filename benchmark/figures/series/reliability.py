@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.figures.series.collecting import MethodResults
+from benchmark.metrics import Array
 from benchmark.store import Reliability
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
 """The course of training, epoch by epoch."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.figures.series.collecting import MethodResults
+from benchmark.metrics import Array
 from benchmark.specs import term_name
 from benchmark.store import Result
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
