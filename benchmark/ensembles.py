@@ -101,7 +101,7 @@ def _score(folder: ResultFolder, ensemble: Ensemble, done: Sequence[Outline], sc
         return
     assert first.data is not None, "a successful result has data"
     records, failures = score_all([ensemble.view], combined(logits), first.data)
-    scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures]
+    scored.failures += [f"{folder.path(first.run)}: {failure}" for failure in failures.values()]
     new = [record.model_copy(update={"members": members}) for record in records]
     folder.save(first.with_views(new))
     scored.count += len(new)

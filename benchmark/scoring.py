@@ -77,20 +77,20 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
     )
 
 
-def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tuple[list[ViewRecord], list[str]]:
-    """All views that can be scored, and a sentence for each that cannot, whatever went wrong (a calibrator of the
-    user's own, memory): what was trained is not lost by it, nor are the other views.
+def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tuple[list[ViewRecord], dict[str, str]]:
+    """All views that can be scored, and by their identity a sentence for each that cannot, whatever went wrong (a
+    calibrator of the user's own, memory): what was trained is not lost by it, nor are the other views.
     """
-    records, failures = [], []
+    records, failures = [], {}
     for view in views:
         try:
             records.append(score(view, logits, data))
         except UserError as error:
-            failures.append(str(error))
+            failures[identity(view)] = str(error)
         except Exception as error:
             traceback.print_exception(error)  # a fault of the program: what it says is not enough to find it
             by = f"calibrator {view.calibrator.kind}" if view.calibrator else "no calibrator"
-            failures.append(
+            failures[identity(view)] = (
                 f"the {view.split} rows, {by}, could not be scored: {type(error).__name__}: {first_line(error)}"
             )
     return records, failures

@@ -252,6 +252,15 @@ def test_views_come_beside_others_and_in_place_of_their_own(result: Result) -> N
     assert result.model_copy(update={"views": [other]}).with_views([first]).views == [other, first]
 
 
+def test_why_a_view_could_not_be_scored_is_kept_until_it_is(folder: ResultFolder, result: Result) -> None:
+    first, other = result.views
+    without = result.model_copy(update={"views": [other]}).with_views([], {first.view_id: "no luck"})
+    folder.save(without)
+    assert folder.read(result.run).unscored_because == {first.view_id: "no luck"}
+    assert without.with_views([]).unscored_because == {first.view_id: "no luck"}
+    assert without.with_views([first]).unscored_because == {}
+
+
 def test_binary_rubbish_is_named(folder: ResultFolder, result: Result) -> None:
     folder.save(result)
     folder.path(result.run).write_bytes(b"\xff\xfe\x00")

@@ -31,6 +31,7 @@ from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
 from benchmark.report import _inputs
 from benchmark.reporting import advice_in, claims_in, ranking_in
+from benchmark.specs import identity
 from benchmark.store import KnownResults, Result
 from benchmark.tables import (
     Cell,
@@ -194,6 +195,9 @@ def test_a_failed_run_is_missing_with_its_reason(registry: Registry, results: li
 def test_a_view_that_was_not_scored_is_missing(registry: Registry, results: list[Result]) -> None:
     plain_only = [result.model_copy(update={"views": result.views[:1]}) for result in results]
     assert row(grid(registry, plain_only, "main"), "ts").cells[0].why_missing.startswith("not scored yet")
+    because = {identity(method_view(registry, "ts")): "no luck."}
+    failed = [result.model_copy(update={"unscored_because": because}) for result in plain_only]
+    assert row(grid(registry, failed, "main"), "ts").cells[0].why_missing == "it could not be scored: no luck"
 
 
 def seeds_of(registry: Registry, values: dict[int, float]) -> list[Result]:

@@ -101,6 +101,7 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     assert ended.summary == ""  # what the run is called by is the plain view's, which is missing
     folder = ResultFolder(tmp_path, "tiny")
     assert len(folder.read(real.run).views) == 2 - len(failing)
+    assert list(folder.read(real.run).unscored_because.values()) == ended.reason.split("; ")
     outlines, _ = folder.outlines()
     finished = KnownResults.of(outlines, [outline.run_id for outline in outlines if folder.has_logits(outline)])
     tables = select_tables(registry, "tiny", ["main"], datasets=["tnews"], methods=["bert", "ts"])
@@ -108,6 +109,7 @@ def test_a_training_is_not_lost_where_a_view_or_all_cannot_be_scored(
     assert [planned.action for planned in plan] == ["score"]
     assert score_again(folder, plan, finished, tmp_path) == (1, [])
     assert not folder.read(real.run).unscored(plan[0].views)
+    assert not folder.read(real.run).unscored_because
 
 
 def test_a_calibrator_of_ones_own_that_ends_the_process_costs_no_other_view(

@@ -2,7 +2,8 @@
 scored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
@@ -16,6 +17,7 @@ from benchmark.store.record import Record
 from benchmark.store.view import ViewRecord
 
 SCHEMA_VERSION: Literal[4] = 4
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class CorruptionRecord(Record):
@@ -133,6 +135,7 @@ class Result(Record, ResultLike):
     encoder: EncoderRecord | None = None
     training: TrainingRecord | None = None
     views: list[ViewRecord] = Field(default_factory=list)
+    unscored_because: dict[str, str] = Field(default_factory=dict)  # by view_id: what could not be scored, and why
     logits: LogitsRecord | None = None
     environment: EnvironmentRecord
     failure: Failure | None = None
@@ -175,11 +178,14 @@ class Result(Record, ResultLike):
             failure=failure,
         )
 
-    def with_views(self, made: Sequence[ViewRecord]) -> "Result":
-        """The result with these views, too, in the place of older ones of the same identity."""
+    def with_views(self, made: Sequence[ViewRecord], unscored_because: Mapping[str, str] = _NOTHING) -> "Result":
+        """The result with these views, too, in the place of older ones of the same identity; ``unscored_because``: why
+        others could not be made, by their identity.
+        """
         replaced = {view.view_id for view in made}
         kept = [view for view in self.views if view.view_id not in replaced]
-        return self.model_copy(update={"views": [*kept, *made]})
+        because = {view_id: why for view_id, why in self.unscored_because.items() if view_id not in replaced}
+        return self.model_copy(update={"views": [*kept, *made], "unscored_because": {**because, **unscored_because}})
 
     def view(self, spec: ViewSpec) -> ViewRecord | None:
         """The scores of that view, if they were made."""

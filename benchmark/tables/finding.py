@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmark.errors import UserError, first_line
 from benchmark.registry import Inputs, Registry, Subject, is_offered, method_view, resolve_run
-from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec
+from benchmark.specs import DeepEnsemble, RunSpec, ViewSpec, identity
 from benchmark.store import DataRecord, KnownResults, Result, ViewRecord
 
 
@@ -50,7 +50,7 @@ class ResultFinder:
             return result
         view = result.view(self._view(subject))
         if view is None:
-            return self._why_unscored(subject, seed)
+            return self._why_unscored(subject, result)
         if self._is_stale(view):
             return "one of its runs was made again since; benchmark.run scores it anew"
         assert result.data is not None, "a successful result has data"
@@ -77,13 +77,16 @@ class ResultFinder:
             self._views[subject.method] = method_view(self.registry, subject.method)
         return self._views[subject.method]
 
-    def _why_unscored(self, subject: Subject, seed: int) -> str:
-        calibrator = self._view(subject).calibrator
+    def _why_unscored(self, subject: Subject, result: Result) -> str:
+        view, seed = self._view(subject), result.run.seed
+        calibrator = view.calibrator
         if isinstance(calibrator, DeepEnsemble):
             members = calibrator.seeds(seed)
             if not members:
                 return "an ensemble starts at another seed"
             return f"an ensemble of seeds {members[0]} to {members[-1]}, which benchmark.run makes where it makes all"
+        if because := result.unscored_because.get(identity(view)):
+            return f"it could not be scored: {because.rstrip('.')}"
         return "not scored yet; benchmark.run does it, or says why it cannot"
 
     def seeds(self, subject: Subject, seeds: Sequence[int]) -> tuple[int, ...]:
