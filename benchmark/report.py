@@ -34,7 +34,7 @@ from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searc
 from benchmark.schedule import find_devices
 from benchmark.search import select_searches
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
-from benchmark.tables import GridBuilder, agreed_inputs, is_about, of_tables, seeds_at_hand
+from benchmark.tables import GridBuilder, agreed_inputs, consecutive, is_about, of_tables, seeds_at_hand
 
 _LONGEST_SEEDS = 60  # in a file's name
 _REASONS = 3  # why runs failed, at most
@@ -173,13 +173,7 @@ def _seed_suffix(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
     shown = [seed for seed in at_hand if seed in set(chosen)]
     if len(shown) == len(at_hand):
         return ""
-    ends: list[list[int]] = []
-    for seed in shown:
-        if ends and seed == ends[-1][1] + 1:
-            ends[-1][1] = seed
-        else:
-            ends.append([seed, seed])
-    words = "_".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+    words = "_".join(str(first) if first == last else f"{first}-{last}" for first, last in consecutive(shown))
     return f".seed{words if len(words) <= _LONGEST_SEEDS else f'{shown[0]}-{shown[-1]}_{len(shown)}_of_them'}"
 
 

@@ -240,6 +240,8 @@ def test_the_course_of_training_has_a_mark_where_terms_joined(registry: Registry
 def test_words_say_which_seeds_and_what_is_missing() -> None:
     assert seeds_in_words([3], "Mean over") == "One seed (3)."
     assert seeds_in_words([0, 2], "Mean over") == "Mean over n = 2 seeds (0, 2)."
+    assert seeds_in_words([0, 1, 2, 3, 5], "Mean over") == "Mean over n = 5 seeds (0, 1, 2, 3, 5)."
+    assert seeds_in_words([*range(20), 40], "Mean over") == "Mean over n = 21 seeds (0 to 19, 40)."
     assert fewer_seeds([("A", (0, 1)), ("B", (0,)), ("C", ())]) == ["B n = 1"]
     assert missing_sentence(["LS (no result)"], ["B n = 1"]) == "Missing: LS (no result). Fewer seeds: B n = 1."
     assert missing_sentence([], []) == ""

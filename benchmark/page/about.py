@@ -10,7 +10,7 @@ from benchmark.plan import PlannedRun, make_plan
 from benchmark.specs import readable_name
 from benchmark.splits import SPLITS
 from benchmark.store import EncoderRecord, Result
-from benchmark.tables import GridBuilder
+from benchmark.tables import GridBuilder, seed_list
 
 UNKNOWN = "–"
 _SHORT = 12  # digits of a hash that are shown
@@ -123,7 +123,7 @@ def _seeds(builder: GridBuilder) -> tuple[str, ...]:
 def _listed(seeds: Sequence[int]) -> str:
     if not seeds:
         return "none"
-    return f"{len(seeds)} (seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)})"
+    return f"{len(seeds)} (seed{'s' if len(seeds) > 1 else ''} {seed_list(seeds)})"
 
 
 def _times(done: list[Result]) -> tuple[str, ...]:

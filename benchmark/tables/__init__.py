@@ -6,7 +6,15 @@ from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, difference
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
-from benchmark.tables.wording import ONE_SEED, left_out, seeds_in_words, trained_in, without_rows
+from benchmark.tables.wording import (
+    ONE_SEED,
+    consecutive,
+    left_out,
+    seed_list,
+    seeds_in_words,
+    trained_in,
+    without_rows,
+)
 
 __all__ = [
     "ONE_SEED",
@@ -20,12 +28,14 @@ __all__ = [
     "Scored",
     "SharedGrid",
     "agreed_inputs",
+    "consecutive",
     "difference",
     "is_about",
     "left_out",
     "mark_best",
     "of_tables",
     "over_shared_seeds",
+    "seed_list",
     "seeds_at_hand",
     "seeds_in_words",
     "trained_in",

@@ -11,7 +11,26 @@ def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
         return ""
     if len(seeds) == 1:
         return f"One seed ({seeds[0]})."
-    return f"{several} n = {len(seeds)} seeds ({', '.join(str(seed) for seed in seeds)}).".lstrip()
+    return f"{several} n = {len(seeds)} seeds ({seed_list(seeds)}).".lstrip()
+
+
+def seed_list(seeds: Sequence[int]) -> str:
+    """Which seeds: ``0, 1, 2, 7``, or ``0 to 19, 40`` where more than four follow each other."""
+    parts: list[str] = []
+    for first, last in consecutive(seeds):
+        parts += [f"{first} to {last}"] if last - first > 3 else map(str, range(first, last + 1))
+    return ", ".join(parts)
+
+
+def consecutive(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each stretch of ascending numbers without a gap."""
+    ends: list[tuple[int, int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1] = (ends[-1][0], number)
+        else:
+            ends.append((number, number))
+    return ends
 
 
 def trained_in(precisions: Iterable[str]) -> str:
