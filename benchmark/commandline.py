@@ -104,7 +104,7 @@ def _folder(text: str) -> Path:
         raise argparse.ArgumentTypeError("nothing was given; a folder is needed")
     if problem := why_not_unicode(text):
         raise argparse.ArgumentTypeError(problem)
-    if Path(text).exists() and not Path(text).is_dir():
+    if os.path.exists(text) and not os.path.isdir(text):  # noqa: PTH110, PTH112 - Path's own raise for a long name
         raise argparse.ArgumentTypeError(f"{text} is a file, not a folder")
     return Path(text)
 

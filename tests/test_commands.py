@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmark.commandline import add_output_option, new_parser
 from benchmark.registry import Registry, Subject, load_registry, resolve_run
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
@@ -333,6 +334,13 @@ WRONG = [
     (["prepare", "--encoder-dir", "not/there"], "--encoder-dir: not/there is not a folder."),
     (["run", "--jobs-per-device", "0"], "0 is not a whole number from 1 to 9999"),
 ]
+
+
+def test_a_folders_name_that_is_too_long_is_no_traceback() -> None:
+    """The system refuses to look for it; whoever writes there says so."""
+    parser = new_parser("report", "")
+    add_output_option(parser)
+    assert parser.parse_args(["--tables-dir", "a" * 300]).tables_dir == Path("a" * 300)
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])

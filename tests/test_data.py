@@ -119,10 +119,23 @@ def test_a_quote_that_takes_in_other_rows_is_told_by_their_labels(
         list(read_rows(tmp_path / "mine" / "a.csv", "csv", "text", ("intent",), ","))
 
 
-def test_lines_of_a_text_with_the_delimiter_in_them_are_no_rows(tmp_path: Path) -> None:
-    write(tmp_path, "c.csv", 'text;intent\n"one; two\nthree; four\nfive";label\n')
-    (row,) = read_rows(tmp_path / "mine" / "c.csv", "csv", "text", ("intent",), ";")
-    assert row.text == "one; two\nthree; four\nfive"
+@pytest.mark.parametrize(
+    ("header", "delimiter", "rows", "text"),
+    [
+        ("text;intent", ";", '"one; two\nthree; four\nfive";label', "one; two\nthree; four\nfive"),
+        ("text,intent", ",", '"Are you coming?\nyes,no\nbye",yes\nx,no', "Are you coming?\nyes,no\nbye"),
+        ("text,intent", ",", '"Preis: 4,5\nGut",4\nschlecht,4\nsehr gut,5', "Preis: 4,5\nGut"),
+        ("intent,text", ",", '4,"Zutaten:\n1,5 l Wasser\nSalz"\n1,x\n4,y', "Zutaten:\n1,5 l Wasser\nSalz"),
+        ("text,intent", ",", '"a,b\nc",b', "a,b\nc"),
+        ("intent\ttext", "\t", 'a\t"one\ntwo\tthree"\na\tb', "one\ntwo\tthree"),
+    ],
+)
+def test_lines_of_a_text_with_the_delimiter_in_them_are_no_rows(
+    tmp_path: Path, header: str, delimiter: str, rows: str, text: str
+) -> None:
+    write(tmp_path, "c.csv", f"{header}\n{rows}\n")
+    first, *_ = list(read_rows(tmp_path / "mine" / "c.csv", "csv", "text", ("intent",), delimiter))
+    assert first.text == text
 
 
 def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:

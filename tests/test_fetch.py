@@ -105,6 +105,17 @@ def test_plain_files_and_archives_come_into_their_layout(publisher: Publisher, t
     assert list(tmp_path.iterdir()) == [folder]  # nothing half-fetched stays
 
 
+def test_what_another_command_fetched_meanwhile_stays(publisher: Publisher, tmp_path: Path) -> None:
+    publisher.files = {"/t.csv": CSV}
+    dataset = declared({"url": f"{publisher.url}/t.csv", "save_as": "test.csv"})
+    there = tmp_path / dataset.source.folder / "test.csv"
+    there.parent.mkdir(parents=True)
+    there.write_text("being read")
+    assert fetch_dataset("mine", dataset, tmp_path) == there.parent
+    assert there.read_text() == "being read"
+    assert list(tmp_path.iterdir()) == [there.parent]
+
+
 def test_paths_in_an_archive_lead_nowhere(publisher: Publisher, tmp_path: Path) -> None:
     publisher.files = {"/a.zip": archive({"../../train/evil.csv": CSV, "/abs/train/evil2.csv": CSV})}
     dataset = declared({"url": f"{publisher.url}/a.zip", "members": {"*train/*.csv": "train/"}})

@@ -64,15 +64,32 @@ def test_ece_by_chance_is_that_of_labels_drawn_from_the_probabilities() -> None:
     assert metrics.ece_if_calibrated(probabilities) == pytest.approx(np.mean(drawn), abs=0.01)
 
 
-def test_ece_by_chance_is_drawn_until_it_is_known_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On 32 rows a draw is off by a quarter."""
-    probabilities = np.random.default_rng(2).dirichlet(np.full(4, 0.05), size=32)
-    found = metrics.ece_if_calibrated(probabilities)
-    monkeypatch.setattr(metrics, "_RELATIVE_ERROR", 0.0)
-    monkeypatch.setattr(metrics, "_MOST_DRAWS", 20_000)
-    assert metrics.ece_if_calibrated(probabilities) == pytest.approx(found, rel=0.03)
-    monkeypatch.setattr(metrics, "_MOST_DRAWS", 20)
-    assert metrics.ece_if_calibrated(probabilities) != pytest.approx(found, rel=0.03)
+def test_ece_by_chance_is_exact_where_hardly_anything_is_expected() -> None:
+    """100 rows, each wrong once in 10,000 times: E|X - 0.01| = 2 * 0.01 * P(X = 0), of either label."""
+    probabilities = np.tile([[0.9999, 0.0001]], (100, 1))
+    assert metrics.ece_if_calibrated(probabilities) == pytest.approx(2 * 2 * 0.01 * 0.9999**100 / 100)
+
+
+@pytest.mark.parametrize(("rows", "share"), [(32, 0.05), (240, 0.1), (60, 1.0)])
+def test_ece_by_chance_is_known_well_on_few_rows(rows: int, share: float) -> None:
+    """A single draw is off by a tenth to a quarter here."""
+    generator = np.random.default_rng(2)
+    probabilities = generator.dirichlet(np.full(4, share), size=rows)
+    cumulative = probabilities.cumsum(axis=1)
+    drawn = [
+        metrics.classwise_ece(
+            probabilities, np.minimum((cumulative < generator.random((rows, 1))).sum(axis=1), 3)
+        ).sum()
+        for _ in range(4000)
+    ]
+    assert metrics.ece_if_calibrated(probabilities) == pytest.approx(np.mean(drawn), rel=0.03)
+
+
+def test_ece_by_chance_of_many_rows_is_not_drawn_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    probabilities = np.random.default_rng(3).dirichlet([0.2, 0.2], size=400)
+    exact = metrics.ece_if_calibrated(probabilities)
+    monkeypatch.setattr(metrics, "_MOST_DRAWN", 1)
+    assert 0 < abs(metrics.ece_if_calibrated(probabilities) / exact - 1) < 0.3  # 20 draws
 
 
 def test_ece_by_chance_is_smaller_for_surer_models_and_more_rows() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -126,7 +127,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                     raise UserError(f'{path}:{last}: {header.count(column)} columns are called "{column}"; rename one.')
             intents = [header.index(column) for column in columns[1:]]
             spanning: list[tuple[int, list[str]]] = []
-            labels: set[tuple[str, ...]] = set()
+            labels: Counter[tuple[str, ...]] = Counter()
             for values in reader:
                 line, last = last + 1, reader.line_num
                 if not values:
@@ -137,7 +138,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                     )
                 if last > line:
                     spanning.append((line, values))
-                labels.add(tuple(values[place] for place in intents))
+                labels[tuple(values[place] for place in intents)] += 1
                 yield line, dict(zip(header, values, strict=True))
             _check_quoted(path, spanning, intents, labels, delimiter)
         except csv.Error as error:
@@ -145,17 +146,23 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
 
 
 def _check_quoted(
-    path: Path, spanning: list[tuple[int, list[str]]], columns: list[int], labels: set[tuple[str, ...]], delimiter: str
+    path: Path,
+    spanning: list[tuple[int, list[str]]],
+    columns: list[int],
+    labels: Counter[tuple[str, ...]],
+    delimiter: str,
 ) -> None:
-    """Refuse a row of several lines of which two or more look like rows: a quote that nothing closes takes in all up to
-    the next one. Commas and semicolons stand in texts, too, so there a line must end up with a label (in ``columns``)
-    that other rows have.
+    """Refuse a row of several lines that all look like rows, each with a label (in ``columns``) that other rows have: a
+    quote that nothing closes takes in all up to the next one. Where numbers are the labels only tabs tell, for a number
+    after a comma stands in texts, too.
     """
     for line, values in spanning:
         parts = [part.split(delimiter) for part in delimiter.join(values).splitlines()]
-        whole = [part for part in parts if len(part) == len(values)]
-        like_rows = [part for part in whole if delimiter == "\t" or tuple(part[place] for place in columns) in labels]
-        if len(like_rows) > 1:
+        found = [tuple(part[place] for place in columns) for part in parts if len(part) == len(values)]
+        own = tuple(values[place] for place in columns)
+        elsewhere = all(labels[label] > (label == own) for label in found)
+        numbers = delimiter != "\t" and any("".join(label).strip().isdecimal() for label in found)
+        if len(parts) > 1 and len(found) == len(parts) and elsewhere and not numbers:
             raise UserError(
                 f"{path}:{line}: the quote that a value begins with here is closed {len(parts) - 1} lines further "
                 'down, after what looks like other rows; write a quote that is part of a text as "" within quotes.'

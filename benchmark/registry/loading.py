@@ -258,7 +258,7 @@ class _File:
             message += "" if isinstance(item["input"], dict | list) else f", not {item['input']!r}"
         elif not isinstance(item["input"], dict | list):
             message += f", not {item['input']!r}"
-        return f"{self.place(at)}: {message}{'' if message.endswith('?') else '.'}"
+        return f"{self.place(at)}: {message}{'' if message.endswith(('?', '.')) else '.'}"
 
 
 def _causes(errors: list[Any]) -> list[Any]:

@@ -145,4 +145,4 @@ def signed(value: float | None, decimals: int) -> str:
 
 
 def _rounded(value: float, decimals: int) -> float:
-    return round(value, decimals) + 0.0  # which makes 0 of -0
+    return round(float(value), decimals) + 0.0  # which makes 0 of -0

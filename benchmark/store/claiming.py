@@ -1,4 +1,4 @@
-"""Claims: of several schedulers on the same results, one at a time trains a run."""
+"""Claims: of several commands on the same results, one at a time trains a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
