@@ -19,7 +19,7 @@ for word in "$@"; do
     *) value=$word ;;
   esac
   case $option in
-    # these say something, or end with a report of their own
+    # these only say something, end with a report of their own, or need one that says which of them to settle on
     --dry-run | --list | --data | --search) exec "$PYTHON" -m benchmark.run "$@" ;;
   esac
   if [ -z "$value" ]; then continue; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, after the style and type checks, files side by side on up to four cores. Options are those of pytest, e.g.
-# ./run_tests.sh -k metrics, and -n 0 for one process (--pdb needs it).
+# ./run_tests.sh -k metrics, and -n 0 for one process.
 # Tests on real data and a real encoder run where BENCHMARK_DATA_DIR and BENCHMARK_ENCODER_DIR say where those are.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -112,7 +112,7 @@ def _command(arguments: argparse.Namespace) -> int:
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
     else:
         texts = _texts(arguments, builder, tables, searches, suffix)
-    if arguments.format != "html":
+    if texts and arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
     folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, seeds_at_hand(looked_at))
     named = {
@@ -137,7 +137,8 @@ def _texts(
     registry, profile_name = builder.registry, builder.finder.profile_name
     if arguments.claims:
         if not narrowed(registry, profile_name, {claim.table for claim in registry.claims.values()}):
-            raise UserError(f"The paper claims nothing about the data of profile {profile_name}; leave out --claims.")
+            print(f"The paper claims nothing about the data of profile {profile_name}.", file=sys.stderr)
+            return {}
         return claims_in(builder, arguments.format)
     if arguments.recommend:
         return advice_in(builder, tables, table_suffix, arguments.by or "ece")

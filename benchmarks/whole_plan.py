@@ -1,4 +1,5 @@
-"""A whole plan of runs beside a shell loop that starts one Hugging Face Trainer a run.
+"""A whole plan of runs beside a shell loop that starts one Hugging Face Trainer a run, as many side by side as the plan
+has workers, each with as many threads.
 
 python benchmarks/whole_plan.py --profile demo --every 5     # the loop is timed on every fifth run
 
@@ -12,14 +13,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import joblib
 
 if TYPE_CHECKING:
     from benchmark.plan import PlannedRun
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks")]
+
+from benchmark.schedule import find_devices, make_slots  # noqa: E402
 
 
 def main() -> None:
@@ -29,12 +36,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="time the loop on every N-th run only")
     parser.add_argument("--data-dir")
     parser.add_argument("--encoder-dir")
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # a file that holds a planned run
     arguments = parser.parse_args()
-    plan = _plan(arguments)
     if arguments.one is not None:
-        _train_one(arguments, plan[arguments.one])
+        _train_one(arguments, joblib.load(arguments.one))
         return
+    plan = _plan(arguments)
+    slots = make_slots(find_devices(), None, len(plan))
     given = {"--data-dir": arguments.data_dir, "--encoder-dir": arguments.encoder_dir}
     inputs = [word for option, value in given.items() if value for word in (option, value)]
     with tempfile.TemporaryDirectory() as folder:
@@ -42,23 +50,29 @@ def main() -> None:
             "-m", "benchmark.run", "--profile", arguments.profile, "--seeds", "0", "--results-dir", folder, *inputs
         )
     print(f"ours: {len(plan)} runs in {ours:.0f} s", file=sys.stderr)
-    chosen = range(0, len(plan), arguments.every)
-    theirs = []
-    for index in chosen:
-        theirs.append(_timed(__file__, *sys.argv[1:], "--one", str(index)))
-        print(f"loop, run {index + 1}: {theirs[-1]:.1f} s", file=sys.stderr)
-    whole = sum(theirs) / len(theirs) * len(plan)
-    basis = "" if arguments.every == 1 else f" (from {len(theirs)} of them)"
+    chosen = plan[:: arguments.every]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [joblib.dump(planned, Path(folder) / str(index))[0] for index, planned in enumerate(chosen)]
+        started = time.perf_counter()
+        with ThreadPoolExecutor(len(slots)) as side_by_side:
+            loop = partial(_timed, __file__, *sys.argv[1:], "--one", threads=slots[0].threads)
+            for index, seconds in enumerate(side_by_side.map(loop, files)):
+                print(f"loop, run {index + 1} of {len(chosen)}: {seconds:.1f} s", file=sys.stderr)
+        whole = (time.perf_counter() - started) / len(chosen) * len(plan)
+    basis = "" if arguments.every == 1 else f" (from {len(chosen)} of them)"
     print(f"{arguments.profile}: {len(plan)} runs; ours {ours:.0f} s, ", end="")
-    print(f"the loop {whole:.0f} s{basis}, {whole / ours:.1f} times ours")
+    print(f"the loop {whole:.0f} s{basis}, {len(slots)} side by side, {whole / ours:.1f} times ours")
 
 
-def _timed(*arguments: str) -> float:
+def _timed(*arguments: str, threads: int | None = None) -> float:
     started = time.perf_counter()
+    of_cpu = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
     # one GPU for both: a Trainer would spread each batch over several, and so take fewer and larger steps
     one = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]}
     command = [sys.executable, *arguments]
-    call = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, env=os.environ | one)
+    call = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, check=False, env=os.environ | one | of_cpu
+    )
     if call.returncode:
         sys.exit(call.stdout + call.stderr)
     return time.perf_counter() - started

@@ -42,14 +42,8 @@ def test_all_wrong_and_all_right_end_at_a_bound(labels: list[int]) -> None:
     assert likelihood(logits, labels, fitted) <= likelihood(logits, labels, 1.0) + 1e-6
 
 
-def test_one_row() -> None:
-    fitted = fit_temperature([[5.0, 0.0]], [0])
-    assert np.isfinite(fitted)
-    assert LOWEST_TEMPERATURE <= fitted <= HIGHEST_TEMPERATURE
-
-
-def test_logits_that_are_all_equal_leave_the_temperature_bounded() -> None:
-    assert LOWEST_TEMPERATURE <= fit_temperature(np.zeros((5, 3)), [0, 1, 2, 0, 1]) <= HIGHEST_TEMPERATURE
+def test_one_row_that_is_right_is_made_as_sure_as_may_be() -> None:
+    assert fit_temperature([[5.0, 0.0]], [0]) == LOWEST_TEMPERATURE
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(2, 5), st.floats(1e-3, 1e3))

@@ -108,11 +108,6 @@ def test_smoothing_spreads_over_the_other_labels(smoothing: float) -> None:
     assert cross_entropy(logits, labels, smoothing).item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_three_smoothings_are_three_losses() -> None:
-    logits, labels = batch(3)
-    assert len({round(cross_entropy(logits, labels, smoothing).item(), 6) for smoothing in (0.0, 0.1, 0.9)}) == 3
-
-
 def test_entropy_is_scipys_in_nats() -> None:
     from scipy.stats import entropy
 
@@ -200,7 +195,7 @@ def test_no_gradient_runs_through_the_table(loss) -> None:
 @pytest.mark.parametrize("loss", [poscal_loss, poscal_reverse_loss])
 def test_a_probability_of_nothing_and_a_table_of_nothing_stay_finite(loss) -> None:
     logits = torch.tensor([[300.0, -300.0, 0.0]], requires_grad=True)
-    table = torch.tensor([[0.0, 0.3, 1.0]]).repeat(20, 1).requires_grad_(False)
+    table = torch.tensor([[0.0, 0.3, 1.0]]).repeat(20, 1)
     value = loss(logits, table)
     value.backward()
     assert torch.isfinite(value)

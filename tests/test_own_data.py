@@ -5,6 +5,7 @@ it.
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -570,7 +571,7 @@ def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(
     table = tmp_path / "tables" / "tiny" / "main.md"
     table.parent.mkdir(parents=True)
     table.write_text("made before", encoding="utf-8")
-    where = places(None, None, tmp_path / "cache")
+    where, registry = places(None, None, tmp_path / "cache"), replace(registry, figures={})
     report_comparison(Console(soft_wrap=True), registry, "tiny", ["main"], folder, where, tmp_path / "tables")
     assert "the results at hand are of other data, or another encoder, than is here" in capsys.readouterr().out
     assert [file.name for file in table.parent.iterdir()] == ["main.md"]

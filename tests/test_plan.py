@@ -74,9 +74,6 @@ def decide(registry: Registry, *results: Result, with_logits: bool = False, **op
 
 def complete(registry: Registry) -> Result:
     """A result with every view that its run is asked for."""
-    from benchmark.scoring import score
-    from tests.results import made_logits
-
     result = bert(registry)
     views = decide(registry).views
     return result.model_copy(update={"views": [score(view, made_logits(0), result.data) for view in views]})

@@ -316,7 +316,7 @@ def test_printed_averages_are_the_means_of_what_is_printed() -> None:
                 mean = sum(cells[label][metric] for label in ("TNEWS", "HWU64", "BANKING77")) / 3
                 if abs(cells["Average"][metric] - mean) > ROUNDING:
                     slips.append((name, row, metric, cells["Average"][metric], round(mean, 2)))
-    # the one slip of the paper: its three F1 values average to 80.22
+    # a slip of the paper's: its three F1 values average to 80.22 (PosCal's ECE of 32.05, of 32.04, is within rounding)
     assert slips == [("main", "poscal", "f1", 80.30, 80.22), ("main_full", "poscal", "f1", 80.30, 80.22)]
     for name, count in (("low_frequency", 3), ("low_frequency_full", 5)):
         for row, cells in paper[name].items():
@@ -346,21 +346,10 @@ def test_short_and_full_tables_agree() -> None:
             assert paper["ablation_full"]["hs_rau"][label][metric] == paper["main_full"]["hs_rau"][label][metric]
 
 
-def test_differences_that_the_text_quotes_are_in_the_tables() -> None:
-    paper = load_registry(EXPERIMENTS).paper
-
-    def gain(table: str, column: str, metric: str, better: str = "hs_rau", worse: str = "bert") -> float:
-        return round(paper[table][better][column][metric] - paper[table][worse][column][metric], 2)
-
-    assert gain("main", "Average", "ece") == -10.50
-    assert gain("main", "TNEWS", "f1") == 1.21
-    assert gain("main", "TNEWS", "ece") == -29.67
-    assert gain("ablation", "TNEWS", "ece", "rau_to_avuc", "hs_rau") == 1.83
-    assert gain("noise", "30 % noisy labels", "f1") == 3.27
-    assert gain("noise", "30 % noisy labels", "ece") == -45.73
-    assert gain("low_frequency", "Average", "f1") == 5.94
-    assert gain("low_frequency_full", "Average", "f1") == 4.06
-    assert gain("main_full", "TNEWS", "recall") == 1.51
+def test_the_difference_of_recall_that_the_text_quotes_is_in_the_table() -> None:
+    """The others are sizes of claims, which have a test of their own."""
+    paper = load_registry(EXPERIMENTS).paper["main_full"]
+    assert round(paper["hs_rau"]["TNEWS"]["recall"] - paper["bert"]["TNEWS"]["recall"], 2) == 1.51
 
 
 def test_temperature_scaling_keeps_the_papers_predictions() -> None:
@@ -374,17 +363,19 @@ PAPER_SOURCE = PROJECT.parent / "shared" / "paper" / "hs-rau-aaai2022.tex"
 
 
 @pytest.mark.skipif(not PAPER_SOURCE.is_file(), reason="needs the paper's LaTeX source beside the checkout")
-def test_every_number_stands_in_the_papers_source() -> None:
-    printed: dict[float, int] = {}
-    for number in re.findall(r"(?<![\d.\[])\d+\.\d{2,3}(?![\d.])", PAPER_SOURCE.read_text(encoding="utf-8")):
-        printed[float(number)] = printed.get(float(number), 0) + 1
-    wanted: dict[float, int] = {}
-    for rows in load_registry(EXPERIMENTS).paper.values():
-        for cells in rows.values():
-            for values in cells.values():
-                for value in values.values():
-                    wanted[value] = wanted.get(value, 0) + 1
-    assert {value: count for value, count in wanted.items() if printed.get(value, 0) < count} == {}
+def test_every_number_is_the_one_in_the_papers_source() -> None:
+    """By its place: of the paper's tabulars in their order, the numbers of each line that has more than three."""
+    printed = []
+    for tabular in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", PAPER_SOURCE.read_text(encoding="utf-8"), re.S):
+        plain = re.sub(r"\\textbf\{([\d.]+)\}", r"\1", tabular)
+        lines = [re.findall(r"&\s*(\d+\.\d+)", line) for line in plain.split("\\\\")]
+        printed.append([[float(number) for number in line] for line in lines if len(line) > 3])
+    ours = [
+        [[value for cell in cells.values() for value in cell.values()] for cells in rows.values()]
+        for rows in load_registry(EXPERIMENTS).paper.values()
+    ]
+    assert ours == printed[: len(ours)]
+    assert len(ours) == 9
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Identity: every training setting counts, nothing else does."""
 
+import json
 from typing import Any
 
 import pytest
@@ -83,9 +84,7 @@ def test_every_field_of_a_run_counts(run: RunSpec) -> None:
             value = value[part] if isinstance(part, int) else getattr(value, part)
         for other in changed(value):
             try:
-                variant = RunSpec.model_validate_json(
-                    __import__("json").dumps(replaced(run.model_dump(mode="json"), path, other))
-                )
+                variant = RunSpec.model_validate_json(json.dumps(replaced(run.model_dump(mode="json"), path, other)))
             except ValidationError:
                 continue
             assert identity(variant) != identity(run), path

@@ -391,8 +391,6 @@ def test_the_last_short_batch_is_trained_on(bench: Bench) -> None:
 
 
 def test_learning_rate_warms_up_and_decays_to_nothing() -> None:
-    from benchmark.training.loop import _set_learning_rate
-
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     settings = load_registry(EXPERIMENTS).profiles["paper"].training[0]
     spec = type("S", (), {"warmup_share": 0.2, "learning_rate": 2.0, "decay": settings.decay})
