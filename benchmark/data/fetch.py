@@ -94,7 +94,6 @@ def _made(folder: Path) -> Path:
 
 def _download(name: str, download: Download, folder: Path, file_name: str) -> Path:
     import pooch
-    import requests
 
     pooch.get_logger().setLevel("WARNING")
     downloader = pooch.HTTPDownloader(timeout=_SECONDS_WITHOUT_AN_ANSWER)
@@ -102,7 +101,7 @@ def _download(name: str, download: Download, folder: Path, file_name: str) -> Pa
         try:
             known_hash = f"sha256:{download.sha256}" if download.sha256 else None
             return Path(pooch.retrieve(download.url, known_hash, fname=file_name, path=folder, downloader=downloader))
-        except (requests.RequestException, OSError) as error:
+        except OSError as error:  # which those of requests are, too
             if attempt == _RETRIES:
                 raise UserError(
                     f'The data set "{name}" could not be fetched from {download.url} ({type(error).__name__}). '

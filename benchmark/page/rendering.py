@@ -28,7 +28,6 @@ def to_page(
     The same results give the same document, byte by byte.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -59,8 +58,8 @@ def to_page(
         has_paper=any(grid.has_paper for grid in grids),
         ece_bins=builder.registry.scoring.ece_bins,
         diagrams=diagram_data(builder, tables, builder.seeds),
-        style=Markup(_asset("page.css")),  # noqa: S704 -- files of this package
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        style=_asset("page.css"),
+        scripts=scripts,
         policy=_policy(scripts),
     )
 
