@@ -35,10 +35,26 @@ ROOM = 1100 * 2**20
 def start(experiments: Path, cache: Path, folder: Path, *arguments: str, **options: object) -> subprocess.Popen:
     command = [sys.executable, "-m", "benchmark.run", "--profile", "tiny", "--experiments", str(experiments),
                "--results-dir", str(folder / "results"), "--jobs-per-device", "2", *arguments]  # fmt: skip
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "BENCHMARK_CACHE_DIR": str(cache)}
+    environment = os.environ | {
+        "CUDA_VISIBLE_DEVICES": "",
+        "BENCHMARK_CACHE_DIR": str(cache),
+        "PYTHONFAULTHANDLER": "1",
+    }
     return subprocess.Popen(
         command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
     )
+
+
+def wait_for(process: subprocess.Popen, logs: Path) -> None:
+    """Wait for the end; where there is none, every process of it says where it stands."""
+    try:
+        process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        for one in [*children_of(process.pid), process.pid]:
+            os.kill(one, signal.SIGABRT)
+        output, _ = process.communicate()
+        said = "\n".join(f"{path.name}: {path.read_text()}" for path in sorted(logs.glob("worker*.log")))
+        pytest.fail(f"it hung:\n{output}\n{said}")
 
 
 def what_counts(folder: Path) -> dict[str, tuple]:
@@ -75,7 +91,7 @@ def test_kills_at_many_moments_lose_nothing_and_change_nothing(
                 os.kill(worker, signal.SIGKILL)
         if victim in ("scheduler", "everything"):
             process.kill()
-        process.communicate(timeout=120)
+        wait_for(process, tmp_path / "results" / "tiny" / "logs")
         if victim == "worker" and workers:
             assert process.returncode == 0  # the run in flight was made again by a fresh worker
         deadline = time.monotonic() + 30
