@@ -1,4 +1,4 @@
-"""Files written whole or not at all: whoever reads one finds the old content or the new, come what may."""
+"""Files and folders that appear whole or not at all: whoever reads one finds the old content or the new."""
 
 import os
 import secrets
@@ -48,3 +48,14 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def place_folder(made: Path, target: Path) -> None:
+    """Give a folder that was made beside it its final name; where another process has done so meanwhile, what that one
+    made stays, for it may be in use.
+    """
+    try:
+        made.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmark.declarations import Dataset, Download, FileSource, HubDownload
 from benchmark.errors import UserError, first_line
+from benchmark.whole_files import place_folder
 
 _SECONDS_WITHOUT_AN_ANSWER = 60
 _RETRIES = 2
@@ -36,11 +37,7 @@ def fetch_dataset(name: str, dataset: Dataset, cache: Path) -> Path:
                 _unpack(name, archive, download.members or {}, content)
         for split in dataset.publisher.hub:
             _from_hub(name, split, content)
-        try:
-            content.rename(target)
-        except OSError:
-            if not target.is_dir():  # another command has fetched it meanwhile, and may be reading it
-                raise
+        place_folder(content, target)
     return target
 
 

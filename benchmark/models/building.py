@@ -1,6 +1,5 @@
 """Tiny encoders with random weights, built on the spot: for generated corpora, which need no language."""
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from transformers import (
 
 from benchmark.declarations import BuiltSource, Encoder
 from benchmark.pseudo_words import pseudo_words
+from benchmark.whole_files import place_folder
 
 _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 _LONGEST = 512
@@ -39,12 +39,7 @@ def build_encoder(encoder: Encoder, folder: Path) -> None:
             torch.manual_seed(encoder.source.seed)
             AutoModel.from_config(_config(encoder, encoder.source)).save_pretrained(target, safe_serialization=True)
         _tokenizer(encoder.source).save_pretrained(target)
-        try:
-            target.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-            shutil.rmtree(target)
+        place_folder(target, folder)
 
 
 def _config(encoder: Encoder, source: BuiltSource) -> PreTrainedConfig:

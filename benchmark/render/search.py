@@ -61,11 +61,8 @@ def _outcome(choice: Choice, chosen: Tried) -> str:
     by = choice.metrics.index(choice.choose_by)
     others = [one for one in choice.tried if one is not chosen and not one.failed]
     alike = [one for one in others if one.cells[by].printed == chosen.cells[by].printed]
-    equal = (
-        f" (equal as printed: {', or '.join(candidate_in_words(choice.axes, one.values) for one in alike)})"
-        if alike
-        else ""
-    )
+    same = ", or ".join(candidate_in_words(choice.axes, one.values) for one in alike)
+    equal = f" (equal as printed: {same})" if alike else ""
     named = f"Chosen by {choice.choose_by}: {candidate_in_words(choice.axes, chosen.values)}{equal}"
     if chosen.declared:
         return f"{named}, which is what the profile has."
