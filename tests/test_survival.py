@@ -51,8 +51,9 @@ def wait_for(process: subprocess.Popen, logs: Path) -> None:
         process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         for one in [*children_of(process.pid), process.pid]:
-            os.kill(one, signal.SIGABRT)
-        output, _ = process.communicate()
+            for number in (signal.SIGABRT, signal.SIGCONT):  # one that was stopped hears of it when it goes on
+                os.kill(one, number)
+        output, _ = process.communicate(timeout=60)
         said = "\n".join(f"{path.name}: {path.read_text()}" for path in sorted(logs.glob("worker*.log")))
         pytest.fail(f"it hung:\n{output}\n{said}")
 
