@@ -36,7 +36,7 @@ class Judgement:
     tested: bool = True  # False where the verdict is left open because runs are missing
     seeds: tuple[int, ...] = ()  # that both rows have
     fewest_seeds: int = 0  # of the comparisons that could be made
-    precisions: tuple[str, ...] = ()  # of the trainings behind the table
+    mixed: tuple[str, ...] = ()  # the precisions of the trainings of one comparison, where they are several
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class _Compared:
     paper: float | None = None
     text: str = ""
     seeds: tuple[int, ...] = ()
+    precisions: tuple[str, ...] = ()  # of the trainings of both
 
 
 def judge_all(builder: GridBuilder) -> list[Judgement]:
@@ -103,7 +104,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         tested=decisive.outcome != "missing",
         seeds=decisive.seeds,
         fewest_seeds=min((len(item.seeds) for item in compared if item.seeds), default=0),
-        precisions=grid.precisions,
+        mixed=next((item.precisions for item in compared if len(item.precisions) > 1), ()),
     )
 
 
@@ -162,7 +163,8 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
     seeds = tuple(seed for seed in row.seeds if seed in other.seeds)
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds)
+    precisions = tuple(sorted({*row.precisions, *other.precisions}))
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions)
 
 
 def _why_not_compared(row: Cell, other: Cell) -> str:

@@ -54,7 +54,7 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     tested = [judgement for judgement in judgements if judgement.tested]
     seeds = tuple(sorted(set().union(*(judgement.seeds for judgement in tested))))
     one_seed = ONE_SEED if any(judgement.fewest_seeds == 1 for judgement in tested) else ""
-    mixed = trained_in(precision for judgement in tested for precision in judgement.precisions)
+    mixed = trained_in(precision for judgement in tested for precision in judgement.mixed)
     note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, mixed, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}

@@ -23,7 +23,7 @@ TOLERANCE = Tolerance(share=0.5, points=1.0)
 def cell(value: float | None, better: str = "higher", noise: float = 0.0, paper: float | None = None) -> Cell:
     """A cell of one seed; its resamples are those of all cells, so noise only shows between cells of other noise."""
     if value is None:
-        return Cell((), 1, 2, better, why_missing="no result", paper=paper)
+        return Cell((), 1, 2, better, missing={0: "no result"}, paper=paper)
     draws = value + noise * np.random.default_rng(0).normal(size=(1, 300))
     return Cell((value,), 1, 2, better, seeds=(0,), resample=lambda: draws, paper=paper)
 

@@ -12,7 +12,7 @@ from benchmark.claims import judge_all
 from benchmark.declarations import Comparison, TrainingRule
 from benchmark.errors import UserError
 from benchmark.inputs import FoundInputs, places
-from benchmark.page.details import detail
+from benchmark.page.details import detail, lead_in_words
 from benchmark.plan import make_plan
 from benchmark.registry import (
     Inputs,
@@ -173,6 +173,22 @@ def test_low_frequency_cells_are_resampled_as_their_labels(registry: Registry) -
     np.testing.assert_allclose(found[4].resampled, [np.mean(ece, axis=0)], rtol=1e-6)
 
 
+def test_of_labels_beyond_the_rarest_it_is_said_why_no_lead_is_tested(registry: Registry) -> None:
+    """TNEWS has six labels here, of which as many as rare_labels says are resampled."""
+    resampled = registry.scoring.rare_labels
+    made = [made_result(registry, Subject("tnews", "base", method)) for method in ("bert", "ls")]
+    made[1] = with_scores(made[1], f1=0.9)
+    table = registry.tables["low_frequency"]
+    columns = tuple(
+        table.columns[0].model_copy(update={"rarest": rank, "label": str(rank)}) for rank in (resampled + 1, 7)
+    )
+    rarer = table.model_copy(update={"columns": columns})
+    built = GridBuilder(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,)).build("low_frequency", rarer)
+    first, *_, last = built.every_row[0].cells
+    assert first.not_resampled == f"of single labels only the {resampled} rarest are resampled (rare_labels)"
+    assert last.why_missing == "there are only 6 labels"
+
+
 def test_the_labels_errors_add_up_to_the_whole(registry: Registry) -> None:
     view = made_result(registry, Subject("tnews", "base", "bert")).views[0]
     assert sum(view.per_label.ece) == pytest.approx(view.scores["ece"])
@@ -190,6 +206,14 @@ def test_a_mean_with_a_missing_part_is_missing(registry: Registry, results: list
 def test_a_failed_run_is_missing_with_its_reason(registry: Registry, results: list[Result]) -> None:
     broken = [failed_result(result.run) if "hyper" in result.run.head.kind else result for result in results]
     assert row(grid(registry, broken, "main"), "hs_rau").cells[0].why_missing == "the run failed (diverged)"
+
+
+def test_each_missing_seed_has_its_own_reason(registry: Registry) -> None:
+    made = seeds_of(registry, {0: 0.80, 2: 0.84})
+    cell = row(grid(registry, [made[0], failed_result(made[1].run)], "main", seeds=(0, 1, 2, 3)), "bert").cells[0]
+    assert dict(cell.missing) == {1: "no result", 2: "the run failed (diverged)", 3: "no result"}
+    found = dict(detail(cell, "BERT", (0, 1, 2, 3), "", {made[0].run_id: "a file"}).lines)
+    assert found["Missing"] == "seeds 1, 3: no result; seed 2: the run failed (diverged)"
 
 
 def test_a_view_that_was_not_scored_is_missing(registry: Registry, results: list[Result]) -> None:
@@ -270,6 +294,21 @@ def test_so_do_advice_ranks_verdicts_and_searches(registry: Registry) -> None:
             assert ("Trained in bfloat16 and float32" in text) == mixed, text
 
 
+def test_verdicts_on_data_sets_of_one_precision_each_say_nothing_of_it(registry: Registry) -> None:
+    of_hwu64, of_tnews = (
+        [made_result(registry, Subject(name, "base", method)) for method in ("bert", "ls")]
+        for name in ("hwu64", "tnews")
+    )
+    in_bfloat16 = {"training": of_hwu64[0].training.model_copy(update={"precision": "bfloat16"})}
+    results = [*(result.model_copy(update=in_bfloat16) for result in of_hwu64), *of_tnews]
+    comparisons = (LS_BESIDE_BERT, LS_BESIDE_BERT.model_copy(update={"column": "TNEWS"}))
+    claim = registry.claims["best_f1_hwu64"].model_copy(update={"comparisons": comparisons})
+    builder = GridBuilder(replace(registry, claims={"a": claim}), "tiny", KnownResults.of(results), tiny_inputs(), (0,))
+    (text,) = claims_in(builder, "markdown").values()
+    assert "LS" in text
+    assert "Trained in" not in text
+
+
 def cells(values: list[float | None], better: str) -> list[Cell]:
     return [Cell(() if value is None else (value,), 1, 2, better) for value in values]
 
@@ -323,10 +362,10 @@ def test_a_lead_within_noise_is_marked() -> None:
     third = GridRow("C", "c", (resampled_cell(60, draws[2]), resampled_cell(60, draws[2]), resampled_cell(60, still)))
     groups = mark_best([[second, leader, third]], per_group=False)
     marked = {row.key: row.cells for row in groups[0]}
-    assert [cell.lead_within_noise for cell in marked["a"]] == [False, True, False]
     assert [cell.lead is not None for cell in marked["a"]] == [True, True, False]
-    assert marked["a"][1].lead.estimate == pytest.approx(1.0)
-    assert not any(cell.lead_within_noise for cell in marked["b"] + marked["c"])
+    assert [cell.lead.within_noise for cell in marked["a"][:2]] == [False, True]
+    assert marked["a"][1].lead.difference.estimate == pytest.approx(1.0)
+    assert not any(cell.lead for cell in marked["b"] + marked["c"])
     columns = tuple(
         GridColumn(name, (metric,), ("f1",)) for name, metric in zip("XYZ", ("F1", "ECE", "NLL"), strict=True)
     )
@@ -355,16 +394,19 @@ def test_a_lead_that_nothing_pairs_is_marked_as_not_tested() -> None:
     groups = mark_best([[ahead, GridRow("B", "b", (singles,) * 4)]], per_group=False)
     cells = groups[0][0].cells
     assert [(cell.best, cell.lead, cell.lead_untested) for cell in cells] == [
-        (True, None, True),
-        (True, None, True),
-        (True, None, True),
-        (True, None, False),
+        (True, None, "one of the two is an ensemble, a single value over several seeds"),
+        (True, None, "they share no seed"),
+        (True, None, "one of the two was scored before this measure was resampled"),
+        (True, None, ""),
     ]
     columns = tuple(GridColumn(name, ("F1",), ("f1",)) for name in ("W", "X", "Y", "Z"))
     made = Grid("t", "1", "Caption.", None, (0, 1, 2), columns, groups)
     line = "| A       | **75.00 (n=1)**‡ | **75.00 (n=1)**‡ | **75.00 ± 0.00**‡ | **75.00 (n=1)** |"
     assert line in to_markdown(made)
-    assert "‡ The lead over the runner-up is not tested" in to_markdown(made)
+    said = (
+        "‡ The lead over the runner-up is not tested: one of the two is an ensemble, a single value over several seeds"
+    )
+    assert f"{said}, or they share no seed, or one of the two was scored" in to_markdown(made)
     assert r"\textbf{75.00 (n=1)}$^{\ddagger}$" in to_latex(made)
     both = Cell((76.0,), 3, 2, "higher", seeds=(0,), trainings=3, resample=lambda: 76 + draws[:1])
     assert difference(both, ensemble).estimate == 1.0
@@ -378,7 +420,7 @@ def test_leads_are_judged_together() -> None:
         ahead = GridRow("A", "a", tuple(resampled_cell(50 + lead, draws) for lead in leads))
         behind = GridRow("B", "b", tuple(resampled_cell(50, np.zeros(300)) for _ in leads))
         ((first, _),) = mark_best([[ahead, behind]], per_group=False)
-        assert [one.lead_within_noise for one in first.cells] == noisy
+        assert [one.lead.within_noise for one in first.cells] == noisy
 
 
 @pytest.mark.parametrize(("better", "sign"), [("higher", 1), ("lower", -1)])
@@ -390,8 +432,46 @@ def test_a_best_value_that_is_behind_at_the_shared_seeds_has_no_lead_beyond_nois
     behind = Cell(tuple(values), 3, 2, better, seeds=(0, 1, 2), resample=lambda: values[:, None] + still)
     ((first, _),) = mark_best([[GridRow("A", "a", (ahead,)), GridRow("B", "b", (behind,))]], per_group=False)
     assert first.cells[0].best
-    assert first.cells[0].lead.estimate == pytest.approx(-sign)
-    assert first.cells[0].lead_within_noise
+    lead = first.cells[0].lead
+    assert lead.difference.estimate == pytest.approx(-sign)
+    assert lead.within_noise
+    way = "lower" if better == "higher" else "higher"
+    said = f"1.00 {way} than B over seed 0, which both have (95 % interval 1.00 to 1.00), within noise once corrected"
+    assert lead_in_words(first.cells[0], lead).startswith(said.removesuffix(" once corrected"))
+
+
+def test_a_lead_over_one_shared_seed_is_not_one_over_several() -> None:
+    """A has three seeds, B and C the first alone: what was tested knows nothing of how far seeds scatter."""
+    draws = np.random.default_rng(0).normal(size=(2, 3, 300))
+    three = Cell((80.0, 78.0, 79.0), 3, 2, "higher", seeds=(0, 1, 2), resample=lambda: 80 + draws[0])
+    one = Cell((70.0,), 3, 2, "higher", seeds=(0,), resample=lambda: 70 + draws[1][:1])
+    groups = mark_best([[GridRow("A", "a", (three,)), GridRow("B", "b", (one,))]], per_group=False)
+    cell = groups[0][0].cells[0]
+    assert (cell.lead.seeds, cell.lead.of_all, cell.lead.within_noise) == ((0,), False, False)
+    said = lead_in_words(cell, cell.lead)
+    assert said.startswith("10.00 higher than B over seed 0, which both have (95 % interval ")
+    assert said.endswith("beyond the test rows’ noise")
+    column = GridColumn("X", ("F1",), ("f1",))
+    text = to_markdown(Grid("t", "1", "Caption.", None, (0, 1, 2), (column,), groups))
+    assert "Leads are tested over the seeds that both have. Where there is one seed, noise is that of the" in text
+    other = replace(one, resample=lambda: 79.9 + draws[1][:1], values=(79.9,))
+    groups = mark_best([[GridRow("A", "a", (three,)), GridRow("B", "b", (other,))]], per_group=False)
+    text = to_markdown(Grid("t", "1", "Caption.", None, (0, 1, 2), (column,), groups))
+    assert "(paired bootstrap over test rows, 5 % false discoveries" in text
+
+
+def test_a_row_in_two_groups_is_no_rival_of_itself() -> None:
+    draws = np.random.default_rng(0).normal(size=(2, 300))
+    ahead, behind = (GridRow(name, name, (resampled_cell(50, of),)) for name, of in zip("ab", draws, strict=True))
+    ahead = replace(ahead, cells=(resampled_cell(50.1, draws[0]),))
+    groups = mark_best([[ahead, behind], [ahead]], per_group=False)
+    assert [[(row.cells[0].best, row.cells[0].lead is None) for row in group] for group in groups] == [
+        [(True, False), (False, True)],
+        [(True, False)],
+    ]
+    assert groups[0][0].cells[0].lead.within_noise
+    separate = mark_best([[ahead, behind], [ahead]], per_group=True)
+    assert [[row.cells[0].best for row in group] for group in separate] == [[True, False], [False]]
 
 
 def test_seeds_are_paired_by_number(registry: Registry) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, number
-from benchmark.tables import Cell, FittedTemperature
+from benchmark.tables import Cell, FittedTemperature, Lead, seed_list
 
 NO_RESULT = "no result"
 PAPER, DIFFERENCE = "Paper", "Difference"  # the lines that come first where the tables show these numbers
@@ -25,22 +25,30 @@ def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files:
     if cell.temperatures:
         lines.append(("Temperature", ", ".join(map(_temperature, cell.temperatures))))
     if cell.lead is not None:
-        lines.append(("Lead", lead_in_words(cell)))
+        lines.append(("Lead", lead_in_words(cell, cell.lead)))
     if cell.lead_untested:
-        lines.append(("Lead", f"not tested ({NOT_TESTED})"))
+        lines.append(("Lead", f"not tested ({NOT_TESTED}): {cell.lead_untested}"))
     if cell.paper is not None:
         lines.append((PAPER, number(cell.paper, cell.decimals)))
         lines.append((DIFFERENCE, f"{difference}, ours minus the paper’s"))
     return Detail(title, tuple(lines), tuple(files[run_id] for run_id in cell.sources))
 
 
-def lead_in_words(cell: Cell) -> str:
-    """How far the best cell is ahead of the runner-up, and whether that is more than noise."""
-    assert cell.lead is not None, "only a best cell that was resampled has a lead"
-    sign = 1 if cell.better == "higher" else -1
-    low, high = sorted(sign * end for end in (cell.lead.low, cell.lead.high))
-    ahead, *ends = (number(value, cell.decimals) for value in (sign * cell.lead.estimate, low, high))
-    return f"{ahead} {cell.better} than {cell.runner_up} (95 % interval {' to '.join(ends)}), {_noise(cell)}"
+def lead_in_words(cell: Cell, lead: Lead) -> str:
+    """How far the best cell is ahead of the runner-up, and whether that is more than noise; or that it is behind, over
+    the seeds that both have.
+    """
+    found = lead.difference
+    way = "higher" if found.estimate > 0 else "lower" if found.estimate < 0 else cell.better
+    sign = 1 if way == "higher" else -1
+    low, high = sorted(sign * end for end in (found.low, found.high))
+    ahead, *ends = (number(value, cell.decimals) for value in (sign * found.estimate, low, high))
+    over = "" if lead.of_all else f" over {_seeds(lead.seeds)}, which both have"
+    return f"{ahead} {way} than {lead.runner_up}{over} (95 % interval {' to '.join(ends)}), {_noise(lead)}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {seed_list(seeds)}"
 
 
 def _temperature(found: FittedTemperature) -> str:
@@ -48,12 +56,11 @@ def _temperature(found: FittedTemperature) -> str:
     return f"{found.value:.3f}{bound} (seed {found.seed})"
 
 
-def _noise(cell: Cell) -> str:
-    if cell.lead_within_noise:
-        assert cell.lead is not None, "only a lead can be within noise"
-        corrected = "" if cell.lead.within_noise else " once corrected for all leads of the table"
+def _noise(lead: Lead) -> str:
+    if lead.within_noise:
+        corrected = "" if lead.difference.within_noise else " once corrected for all leads of the table"
         return f"within noise{corrected} ({WITHIN_NOISE})"
-    return "beyond noise" if len(cell.seeds) > 1 else "beyond the test rows’ noise"
+    return "beyond noise" if len(lead.seeds) > 1 else "beyond the test rows’ noise"
 
 
 def _ours(cell: Cell, seeds: Sequence[int]) -> list[tuple[str, str]]:
@@ -66,9 +73,12 @@ def _ours(cell: Cell, seeds: Sequence[int]) -> list[tuple[str, str]]:
         ("Seeds", f"n = {len(values)} of {cell.expected}: {', '.join(values)}"),
         ("Spread", _spread(cell)),
     ]
-    absent = [str(seed) for seed in seeds if seed not in cell.seeds]
+    absent: dict[str, list[int]] = {}
+    for seed in seeds:
+        if seed not in cell.seeds:
+            absent.setdefault(cell.missing.get(seed, NO_RESULT), []).append(seed)
     if absent:
-        lines.append(("Missing", f"seed {', '.join(absent)}: {cell.why_missing or NO_RESULT}"))
+        lines.append(("Missing", "; ".join(f"{_seeds(of)}: {why}" for why, of in absent.items())))
     return lines
 
 

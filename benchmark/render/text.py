@@ -51,7 +51,7 @@ def lines(row: GridRow, compare: bool) -> list[Line]:
 def _mark(cell: Cell) -> str:
     if cell.without_optimum:
         return WITHOUT_OPTIMUM
-    if cell.lead_within_noise:
+    if cell.lead is not None and cell.lead.within_noise:
         return WITHIN_NOISE
     return NOT_TESTED if cell.lead_untested else ""
 
@@ -84,21 +84,20 @@ def notes(grid: Grid) -> list[str]:
     parts.append("Best as printed in bold.")
     if mixed := _trained(grid):
         parts.append(mixed)
-    leads = [cell for cell in grid.cells if cell.lead is not None]
+    leads = [cell.lead for cell in grid.cells if cell.lead is not None]
     counted = f"{len(leads)} lead{'s' if len(leads) > 1 else ''}"
-    if any(cell.lead_within_noise for cell in grid.cells):
-        several = any(len(cell.values) > 1 for cell in leads)
+    if any(lead.within_noise for lead in leads):
+        several = any(len(lead.seeds) > 1 for lead in leads)
         varied = "test rows and the spread over seeds" if several else "test rows"
         parts.append(
             f"{WITHIN_NOISE} The lead over the runner-up is within noise (paired bootstrap over {varied}, 5 % false "
             f"discoveries over the {counted} tested here: {_tested(grid)}, ties left out)."
         )
-    if any(cell.lead_untested for cell in grid.cells):
-        parts.append(
-            f"{NOT_TESTED} The lead over the runner-up is not tested: one of the two is an ensemble, a single value "
-            "over several seeds, or was scored before this measure was resampled, or they share no seed."
-        )
-    if any(len(cell.values) == 1 for cell in leads):
+    if untested := dict.fromkeys(cell.lead_untested for cell in grid.cells if cell.lead_untested):
+        parts.append(f"{NOT_TESTED} The lead over the runner-up is not tested: {', or '.join(untested)}.")
+    if any(not lead.of_all for lead in leads):
+        parts.append("Leads are tested over the seeds that both have.")
+    if any(len(lead.seeds) == 1 for lead in leads):
         parts.append(ONE_SEED)
     if absent := without_rows(max((cell.labels_without_rows for cell in grid.cells), default=0)):
         parts.append(absent)

@@ -4,7 +4,7 @@ from benchmark.tables.agreement import agreed_inputs, is_about, of_tables, seeds
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
-from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, difference
+from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, Lead, difference
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import (
     ONE_SEED,
@@ -24,6 +24,7 @@ __all__ = [
     "GridBuilder",
     "GridColumn",
     "GridRow",
+    "Lead",
     "ResultFinder",
     "Scored",
     "SharedGrid",

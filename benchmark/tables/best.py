@@ -3,70 +3,78 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from benchmark.significance import LEVEL, Difference, false_discoveries_controlled
-from benchmark.tables.grid import Cell, GridRow, difference
+from benchmark.significance import LEVEL, false_discoveries_controlled
+from benchmark.tables.grid import Cell, GridRow, Lead, difference, shared_seeds
 
-Place = tuple[int, int]  # the row's id, the cell's position
+Place = tuple[int, str, int]  # the number of the pool, the row's key, the cell's position
 
 
 def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tuple[GridRow, ...], ...]:
     """Mark the best cell of every column, over all rows or within each group, and leads that are within noise.
 
     Means are compared as they are printed, rounded: cells that print alike are best together. A missing cell never is,
-    nor one whose temperature was not found, and a column in which only one cell has a value has no best. A lead is that
-    of a single best cell over the runner-up; its p-value is adjusted for the number of leads in the table (false
-    discovery rate). A lead by a measure that is resampled is marked as not tested where nothing pairs the two, or one
-    is from before it was.
+    nor one whose temperature was not found, and a column in which only one cell has a value has no best. A row that
+    stands in several groups is no rival of itself. A lead is that of a single best cell over the runner-up; its p-value
+    is adjusted for the number of leads in the table (false discovery rate). A lead by a measure that is resampled is
+    marked as not tested where nothing pairs the two, or one is from before it was.
     """
     rows = [list(group) for group in groups]
     pools = rows if per_group else [[row for group in rows for row in group]]
     best: set[Place] = set()
-    leads: dict[Place, Difference] = {}
-    runners_up: dict[Place, str] = {}
-    untested: set[Place] = set()
-    for pool in pools:
+    leads: dict[Place, Lead] = {}
+    untested: dict[Place, str] = {}
+    for number, pool in enumerate(pools):
+        rivals = list({row.key: row for row in pool}.values())
         for column in range(len(pool[0].cells)):
-            winners, runner_up = _best_rows(pool, column)
-            best |= {(id(row), column) for row in winners}
+            winners, runner_up = _best_rows(rivals, column)
+            best |= {(number, row.key, column) for row in winners}
             if len(winners) == 1 and runner_up is not None:
-                place, ahead, behind = (id(winners[0]), column), winners[0].cells[column], runner_up.cells[column]
-                lead = _lead(ahead, behind)
+                place, ahead, behind = (
+                    (number, winners[0].key, column),
+                    winners[0].cells[column],
+                    runner_up.cells[column],
+                )
+                lead = _lead(ahead, behind, runner_up.label)
                 if lead is not None:
                     leads[place] = lead
-                    runners_up[place] = runner_up.label
                 elif ahead.resample is not None and behind.resample is not None:
-                    untested.add(place)
-    adjusted = false_discoveries_controlled([lead.p_value for lead in leads.values()])
-    noisy = {place for place, p_value in zip(leads, adjusted, strict=True) if p_value >= LEVEL}
+                    untested[place] = _why_untested(ahead, behind)
+    adjusted = false_discoveries_controlled([lead.difference.p_value for lead in leads.values()])
+    for (place, lead), p_value in zip(list(leads.items()), adjusted, strict=True):
+        leads[place] = replace(lead, within_noise=bool(p_value >= LEVEL))
 
-    def marked(row: GridRow, column: int, cell: Cell) -> Cell:
-        place = (id(row), column)
+    def marked(number: int, row: GridRow) -> GridRow:
+        places = [(number, row.key, column) for column in range(len(row.cells))]
         return replace(
-            cell,
-            best=place in best,
-            lead=leads.get(place),
-            runner_up=runners_up.get(place),
-            lead_within_noise=place in noisy,
-            lead_untested=place in untested,
+            row,
+            cells=tuple(
+                replace(cell, best=place in best, lead=leads.get(place), lead_untested=untested.get(place, ""))
+                for cell, place in zip(row.cells, places, strict=True)
+            ),
         )
 
-    return tuple(
-        tuple(
-            replace(row, cells=tuple(marked(row, column, cell) for column, cell in enumerate(row.cells)))
-            for row in group
-        )
-        for group in rows
-    )
+    return tuple(tuple(marked(number if per_group else 0, row) for row in group) for number, group in enumerate(rows))
 
 
-def _lead(winner: Cell, runner_up: Cell) -> Difference | None:
-    """The difference over the seeds that both have. Where there the winner is not ahead, its other seeds made it the
-    best, and nothing tells the two apart.
+def _lead(winner: Cell, runner_up: Cell, label: str) -> Lead | None:
+    """The lead over the seeds that both have. Where there the winner is not ahead, its other seeds made it the best,
+    and nothing tells the two apart.
     """
-    lead = difference(winner, runner_up)
-    if lead is None or (lead.estimate > 0) == (winner.better == "higher"):
-        return lead
-    return replace(lead, p_value=1.0)
+    found = difference(winner, runner_up)
+    if found is None:
+        return None
+    seeds = shared_seeds(winner, runner_up)
+    if (found.estimate > 0) != (winner.better == "higher"):
+        found = replace(found, p_value=1.0)
+    return Lead(label, found, seeds, of_all=winner.seeds == runner_up.seeds)
+
+
+def _why_untested(winner: Cell, runner_up: Cell) -> str:
+    if winner.trainings != runner_up.trainings:
+        return "one of the two is an ensemble, a single value over several seeds"
+    if not shared_seeds(winner, runner_up):
+        return "they share no seed"
+    return winner.not_resampled or "one of the two was scored before this measure was resampled"
 
 
 def _best_rows(pool: list[GridRow], column: int) -> tuple[list[GridRow], GridRow | None]:

@@ -82,12 +82,12 @@ class GridBuilder:
                     column.label,
                     tuple(self.registry.metrics[metric].label for metric in column.metrics),
                     tuple(column.metrics),
-                    () if column.mean_over else self._precisions(cells),
+                    () if column.mean_over else _precisions(cells),
                 )
                 for column, cells in zip(table.columns, cells_of, strict=True)
             ),
             groups=mark_best(groups, per_group=table.best_in == "row_group"),
-            precisions=self._precisions(cell for cells in cells_of for cell in cells),
+            precisions=_precisions(cell for cells in cells_of for cell in cells),
         )
 
     def _by_column(self, table: Table, groups: Sequence[Sequence[GridRow]]) -> list[list[Cell]]:
@@ -95,12 +95,6 @@ class GridBuilder:
         ends = list(accumulate((len(column.metrics) for column in table.columns), initial=0))
         rows = [row for group in groups for row in group]
         return [[cell for row in rows for cell in row.cells[start:end]] for start, end in pairwise(ends)]
-
-    def _precisions(self, cells: Iterable[Cell]) -> tuple[str, ...]:
-        """Of the trainings behind the cells."""
-        runs = {run_id for cell in cells for run_id in cell.sources}
-        trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
-        return tuple(sorted({training.precision for training in trainings if training}))
 
     def _row(self, name: str, table: Table, row: TableRow, group: Sequence[TableRow]) -> GridRow:
         key = row_key(row.method, row.encoder)
@@ -136,14 +130,17 @@ class GridBuilder:
     def _made(self, request: CellRequest) -> Cell:
         metric = self.registry.metrics[request.metric]
         found: dict[int, list[_Value]] = {}
-        reasons = []
+        missing: dict[int, str] = {}
         seeds = self.finder.seeds(request.parts[0].subject, self.seeds)
         for seed in seeds:
             values = [self._value(part, metric, seed) for part in request.parts]
-            missing = [value for value in values if isinstance(value, str)]
-            reasons += missing
-            if not missing:
+            reasons = [value for value in values if isinstance(value, str)]
+            if reasons:
+                missing[seed] = reasons[0]
+            else:
                 found[seed] = [value for value in values if isinstance(value, _Value)]
+        missing |= {seed: _NO_ENSEMBLE for seed in self.seeds if seed not in seeds}
+        sources = tuple(dict.fromkeys(self._runs(part for parts in found.values() for part in parts)))
         return Cell(
             values=tuple(fmean(part.value for part in parts) for parts in found.values()),
             expected=len(self.seeds),
@@ -152,15 +149,27 @@ class GridBuilder:
             seeds=tuple(found),
             trainings=self.finder.trainings(request.parts[0].subject),
             resample=partial(_mean_of_parts, list(found.values()), metric.scale) if metric.score in _TESTED else None,
-            sources=tuple(dict.fromkeys(self._runs(part for parts in found.values() for part in parts))),
+            sources=sources,
             labels_without_rows=max(
                 (part.view.labels_without_rows for parts in found.values() for part in parts), default=0
             ),
             temperatures=tuple(_temperatures(found)),
             without_optimum=metric.score not in _OF_PREDICTIONS
             and any(part.view.at_bound for parts in found.values() for part in parts),
-            why_missing=reasons[0] if reasons else _NO_ENSEMBLE if len(seeds) < len(self.seeds) else None,
+            not_resampled=self._not_resampled(request),
+            precisions=self._precisions_of(sources),
+            missing=missing,
         )
+
+    def _not_resampled(self, request: CellRequest) -> str:
+        resampled = self.registry.scoring.rare_labels
+        if all(part.rarest is None or part.rarest <= resampled for part in request.parts):
+            return ""
+        return f"of single labels only the {resampled} rarest are resampled (rare_labels)"
+
+    def _precisions_of(self, runs: Iterable[str]) -> tuple[str, ...]:
+        trainings = [self.finder.finished.by_run[run_id].training for run_id in runs]
+        return tuple(sorted({training.precision for training in trainings if training}))
 
     def _runs(self, values: Iterable[_Value]) -> Iterator[str]:
         """The runs that values are of, and where these are an ensemble's the other members at hand."""
@@ -182,9 +191,16 @@ class GridBuilder:
             return _Value(metric.scale * view.scores[metric.score], _resampled(view, metric.score), result, view)
         label = found.data.rarest(part.rarest)
         per_label = getattr(view.per_label, metric.score, None)
-        if label is None or per_label is None:
+        if label is None:
+            return f"there are only {len(found.data.label_names)} labels"
+        if per_label is None:
             return "there is no such value for one label"
         return _Value(metric.scale * per_label[label], _resampled(view, metric.score, label), result, view)
+
+
+def _precisions(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Of the trainings behind the cells."""
+    return tuple(sorted({precision for cell in cells for precision in cell.precisions}))
 
 
 def _temperatures(found: Mapping[int, Sequence[_Value]]) -> Iterator[FittedTemperature]:

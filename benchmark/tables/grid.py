@@ -1,6 +1,6 @@
 """A table as cells, before it is rendered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
@@ -20,6 +20,20 @@ class FittedTemperature:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """How far the one best cell of a column is from the runner-up: winner - runner-up, over the seeds that both have.
+    ``of_all``: whether neither has others, which may have made it the best. ``within_noise``: by the p-value adjusted
+    for all leads of the table.
+    """
+
+    runner_up: str  # the label of its row
+    difference: Difference
+    seeds: tuple[int, ...]
+    of_all: bool
+    within_noise: bool = False
+
+
+@dataclass(frozen=True)
 class Cell:
     """One metric over seeds. ``values`` are scaled as printed (percent), one a seed that has a result."""
 
@@ -31,17 +45,17 @@ class Cell:
     trainings: int = 1  # behind each value: of an ensemble several, that of its seed and those that follow
     # none for a measure that is never resampled; gives none where these results were scored before it was
     resample: Callable[[], Array | None] | None = field(default=None, compare=False, repr=False)
+    not_resampled: str = ""  # why they give none, where that is not their age
     sources: tuple[str, ...] = ()  # run ids behind the values
     labels_without_rows: int = 0  # of the macro averages' labels, at most of any of the runs
     temperatures: tuple[FittedTemperature, ...] = ()  # of one data set's runs; none for a mean over several
     # whether a temperature behind the values is none that the validation rows asked for; never of F1, which none moves
     without_optimum: bool = False
-    why_missing: str | None = None
+    precisions: tuple[str, ...] = ()  # of the trainings behind the values
+    missing: Mapping[int, str] = field(default_factory=dict)  # why there is no value, by seed
     best: bool = False
-    lead: Difference | None = None  # over the runner-up, where this cell alone is best and both were resampled
-    runner_up: str | None = None  # the label of the row that the lead is over
-    lead_within_noise: bool = False  # by the p-value adjusted for all leads of the table
-    lead_untested: bool = False  # by a measure that is resampled, but not in both, or nothing pairs them
+    lead: Lead | None = None  # where this cell alone is best and both were resampled
+    lead_untested: str = ""  # why not, though the measure is one that is resampled
     paper: float | None = None
 
     @cached_property
@@ -55,6 +69,11 @@ class Cell:
     def seeds_behind(self) -> frozenset[int]:
         """The seeds of all trainings that the values are made of."""
         return frozenset(first + place for first in self.seeds for place in range(self.trainings))
+
+    @property
+    def why_missing(self) -> str | None:
+        """Why there is no value of the first seed without one."""
+        return next(iter(self.missing.values()), None)
 
     @property
     def mean(self) -> float | None:
@@ -163,9 +182,10 @@ def difference(first: Cell, second: Cell) -> Difference | None:
     there one between an ensemble and single trainings: its one value over several seeds has no spread to judge it by,
     and is no pair of the training that has the first of those seeds.
     """
-    ours, theirs = _at_shared_seeds(first, second)
-    if first.trainings != second.trainings or not ours or first.resampled is None or second.resampled is None:
+    shared = shared_seeds(first, second)
+    if first.trainings != second.trainings or not shared or first.resampled is None or second.resampled is None:
         return None
+    ours, theirs = ([cell.seeds.index(seed) for seed in shared] for cell in (first, second))
     return paired_difference(
         [first.values[index] for index in ours],
         [second.values[index] for index in theirs],
@@ -174,7 +194,6 @@ def difference(first: Cell, second: Cell) -> Difference | None:
     )
 
 
-def _at_shared_seeds(first: Cell, second: Cell) -> tuple[list[int], list[int]]:
-    """The places of both cells' values at the seeds that both have."""
-    shared = [seed for seed in first.seeds if seed in second.seeds]
-    return [first.seeds.index(seed) for seed in shared], [second.seeds.index(seed) for seed in shared]
+def shared_seeds(first: Cell, second: Cell) -> tuple[int, ...]:
+    """The seeds that both cells have values of."""
+    return tuple(seed for seed in first.seeds if seed in second.seeds)
