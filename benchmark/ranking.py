@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmark.declarations import Table, TableColumn, TableRow
-from benchmark.registry import clean_columns
+from benchmark.registry import clean_columns, told_apart
 from benchmark.tables import GridBuilder, over_shared_seeds
 
 AGAINST = "ece"  # the paper's measure, which the others are compared with
@@ -48,7 +48,8 @@ def rank_methods(builder: GridBuilder, tables: Iterable[Table]) -> list[Ranking]
     tables = list(tables)
     rows = {row.method: row for table in tables for row in table.every_row if row.encoder == "base"}
     datasets = dict.fromkeys(column.dataset for table in tables for column in clean_columns(table, set()))
-    found = [_rank(builder, dataset, tuple(rows.values())) for dataset in datasets if dataset is not None]
+    every = told_apart(builder.registry, rows.values())
+    found = [_rank(builder, dataset, every) for dataset in datasets if dataset is not None]
     return [ranking for ranking in found if ranking is not None]
 
 

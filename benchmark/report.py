@@ -34,7 +34,15 @@ from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searc
 from benchmark.schedule import find_devices
 from benchmark.search import select_searches
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
-from benchmark.tables import GridBuilder, agreed_inputs, consecutive, is_about, of_tables, seeds_at_hand
+from benchmark.tables import (
+    GridBuilder,
+    ResultFinder,
+    agreed_inputs,
+    consecutive,
+    is_about,
+    of_tables,
+    seeds_at_hand,
+)
 
 _LONGEST_SEEDS = 60  # in a file's name
 _REASONS = 3  # why runs failed, at most
@@ -96,25 +104,30 @@ def _command(arguments: argparse.Namespace) -> int:
         print(f"{problem.path}: not counted, because {problem.reason}; {remedy}", file=sys.stderr)
     ours = of_tables(registry, profile_name, results)
     looked_at = results if searches or arguments.format == "csv" else ours
-    chosen_seeds = parse_seeds(arguments.seeds, seeds_at_hand(looked_at))
+    where = places(arguments.data_dir, arguments.encoder_dir)
+    inputs = _inputs(registry, looked_at if searches else ours, where)
+    if arguments.format != "csv":  # which has the results of all contents
+        looked_at = [result for result in looked_at if is_about(result.run, inputs)]
+    at_hand = seeds_at_hand(looked_at)
+    chosen_seeds = parse_seeds(arguments.seeds, at_hand)
     shown = [result for result in looked_at if result.run.seed in chosen_seeds]
     if not shown:
         failures = [result.failure for result in looked_at if result.failure is not None]
         _say_none(registry, arguments, profile_name, list(searches), failures, len(results) - len(failures))
         return DONE
-    where = places(arguments.data_dir, arguments.encoder_dir)
-    finished, inputs = KnownResults.of(results), _inputs(registry, looked_at if searches else ours, where)
+    finished = KnownResults.of(results)
     registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     suffix = _table_suffix(registry, profile_name, tables)
     if arguments.format == "csv":
-        methods = partial(_methods, registry, {result.run_id for result in ours if is_about(result.run, inputs)})
+        about = {result.run_id for result in ours if is_about(result.run, inputs)}
+        methods = partial(_methods, builder.finder, about)
         texts = dict(zip(("scores.csv", "scores_by_label.csv"), to_csv(shown, methods), strict=True))
     else:
         texts = _texts(arguments, builder, tables, searches, suffix)
     if texts and arguments.format != "html":
         print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
-    folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, seeds_at_hand(looked_at))
+    folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, at_hand)
     named = {
         f"{Path(name).stem}{suffix if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
         for name, text in texts.items()
@@ -216,9 +229,12 @@ def _table_suffix(registry: Registry, profile_name: str, tables: Mapping[str, Ta
     return "" if names == default else f".{'+'.join(names)}"
 
 
-def _methods(registry: Registry, ours: set[str], result: Result, view: ViewRecord) -> str:
-    """The methods of a view, by name; none of a run that no table shows, such as a search's candidate."""
-    return methods_of(registry, result.run, view.view) if result.run_id in ours else ""
+def _methods(finder: ResultFinder, about: set[str], result: Result, view: ViewRecord) -> str:
+    """The methods of a view, by name; none of one that no table shows, such as of a search's candidate, or of an
+    ensemble one of whose runs was made again.
+    """
+    shown = result.run_id in about and not finder.is_stale(view)
+    return methods_of(finder.registry, result.run, view.view) if shown else ""
 
 
 def _check(arguments: argparse.Namespace) -> None:

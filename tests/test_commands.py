@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from benchmark.commandline import add_output_option, new_parser
+from benchmark.inputs import find_inputs, places
 from benchmark.registry import Registry, Subject, load_registry, resolve_run
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
@@ -729,6 +730,27 @@ def test_a_report_of_nothing_overwrites_nothing(
     assert "so there is nothing to show or write: python -m benchmark.run --profile demo" in other.stderr
     assert "There are results of: --profile tiny" in other.stderr
     assert (finished / "tables" / "tiny" / "main.md").read_text() == before
+
+
+def test_seeds_of_contents_that_are_not_shown_do_not_count(
+    registry: Registry, cache_dir: Path, tmp_path: Path, benchmark_command: Command
+) -> None:
+    """TNEWS as it is here has results of seed 0, as it was those of seed 1."""
+    here = find_inputs(registry, ["tiny_tnews"], [], places(None, None, cache_dir)).inputs.datasets["tiny_tnews"]
+    folder = ResultFolder(tmp_path / "results", "tiny")
+    folder.make()
+    for seed, content in ((0, here), (1, "f" * 64)):
+        for method in ("bert", "ls"):
+            inputs = tiny_inputs({"tnews": content})
+            folder.put(made_result(registry, Subject("tnews", "base", method), seed, inputs), None)
+    call = benchmark_command("report", "--table", "main")
+    assert call.returncode == 0, call.stderr
+    assert "One seed (0)." in call.stdout
+    assert "(n=1)" not in call.stdout
+    assert "No results of these seeds" in benchmark_command("report", "--table", "main", "--seeds", "1").stderr
+    assert benchmark_command("report", "--format", "csv").returncode == 0
+    rows = (tmp_path / "tables" / "tiny" / "scores.csv").read_text(encoding="utf-8").splitlines()
+    assert {here[:16] in row for row in rows[1:]} == {True, False}  # scores.csv has all
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from benchmark.ensembles import combined, ensembles, score_ensembles
 from benchmark.metrics import softmax
 from benchmark.plan import make_plan
-from benchmark.registry import Registry, Subject, method_view, row_key, select_tables
+from benchmark.registry import Registry, Subject, method_view, resolve_run, row_key, select_tables
 from benchmark.render.text import caption
+from benchmark.report import _methods
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
 from benchmark.store import HELD, KnownResults, Logits, Result, ResultFolder, claim
@@ -234,6 +235,10 @@ def test_an_ensemble_of_runs_made_again_is_not_shown(registry: Registry, tmp_pat
     stored(registry, folder, 2, of=1)
     finder = ResultFinder(registry, "tiny", KnownResults.of(folder.read_all()[0]), tiny_inputs())
     assert finder.scored(subject, 0) == "one of its runs was made again since; benchmark.run scores it anew"
+    result = finder.finished.find(resolve_run(registry, "tiny", BERT, 0, tiny_inputs()))
+    ensemble = result.view(method_view(registry, "deep_ensemble"))
+    assert _methods(finder, {result.run_id}, result, ensemble) == ""
+    assert _methods(finder, {result.run_id}, result, result.view(method_view(registry, "bert"))) == "bert"
 
 
 def test_an_ensemble_is_not_scored_into_a_run_that_is_being_made_again(

@@ -8,11 +8,14 @@ import matplotlib.image
 import numpy as np
 import pytest
 import yaml
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
 
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.figures.composing import Composer
-from benchmark.figures.drawing import Lettering, Styles, fonts
+from benchmark.figures.drawing import Lettering, Styles, fonts, house_style
+from benchmark.figures.drawing.sheet import Sheet
 from benchmark.figures.series import (
     Source,
     drawable_bins,
@@ -24,7 +27,7 @@ from benchmark.figures.series import (
     scatter_panels,
     training_courses,
 )
-from benchmark.figures.words import missing_sentence
+from benchmark.figures.words import Words, missing_sentence
 from benchmark.registry import Registry, Subject, load_registry
 from benchmark.store import EpochRecord, KnownResults, Reliability, Result, ResultFolder
 from benchmark.tables import GridBuilder, ResultFinder, seeds_in_words
@@ -243,8 +246,28 @@ def test_words_say_which_seeds_and_what_is_missing() -> None:
     assert seeds_in_words([0, 1, 2, 3, 5], "Mean over") == "Mean over n = 5 seeds (0, 1, 2, 3, 5)."
     assert seeds_in_words([*range(20), 40], "Mean over") == "Mean over n = 21 seeds (0 to 19, 40)."
     assert fewer_seeds([("A", (0, 1)), ("B", (0,)), ("C", ())]) == ["B n = 1"]
+    assert fewer_seeds([("A", (0, 1)), ("B", (2, 3))]) == ["A n = 2", "B n = 2"]  # of the four that are named
     assert missing_sentence(["LS (no result)"], ["B n = 1"]) == "Missing: LS (no result). Fewer seeds: B n = 1."
     assert missing_sentence([], []) == ""
+
+
+def test_all_letters_stand_on_the_sheet() -> None:
+    """Sixteen long names in a legend, a footer in capitals, one without blanks."""
+    handles = [Line2D([], [], label=f"A method of some length, no. {number}") for number in range(16)]
+    footer = ("WWWWW MMMMM " * 30, "9" * 400)
+    with house_style(["DejaVu Sans"]):
+        sheet = Sheet(Words("Title", footer), body_height=1.0, legend=handles, columns=8)
+        canvas = FigureCanvasAgg(sheet.figure)
+        canvas.draw()
+    renderer, page = canvas.get_renderer(), sheet.figure.bbox
+    (legend,) = sheet.figure.legends
+    for text in (*sheet.figure.texts, *legend.get_texts()):
+        box = text.get_window_extent(renderer)
+        assert page.x0 <= box.x0 <= box.x1 <= page.x1, text.get_text()[:40]
+        assert page.y0 <= box.y0 <= box.y1 <= page.y1, text.get_text()[:40]
+    names = [text.get_window_extent(renderer) for text in legend.get_texts()]
+    assert len({round(box.x0) for box in names}) == 3  # the columns that fit
+    assert not any(one.overlaps(other) for number, one in enumerate(names) for other in names[:number])
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

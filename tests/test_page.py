@@ -155,6 +155,13 @@ def test_the_top_says_what_was_run(page: str, results: list[Result]) -> None:
     assert results[0].environment.packages["numpy"] in shown
 
 
+def test_noise_that_is_only_planned_was_not_run(registry: Registry, results: list[Result]) -> None:
+    planned = text(render(registry, results, names=("main", "noise")))
+    assert "tiny tnews 165 60 60 6 none aaaaaaaaaaaa" in planned
+    noisy = [*results, made_result(registry, Subject("tnews", "base", "bert", 0.3))]
+    assert "tiny tnews 165 60 60 6 none, 30 % aaaaaaaaaaaa" in text(render(registry, noisy, names=("main", "noise")))
+
+
 def test_claims_are_counted_and_listed(page: str) -> None:
     shown = text(page)
     assert (

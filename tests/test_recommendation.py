@@ -452,6 +452,24 @@ def test_the_methods_of_several_tables_are_compared_together(registry: Registry)
     assert main.sentences[-1] == "Compared: BERT, TS, LS."
 
 
+def test_methods_that_two_tables_call_the_same_are_told_apart(registry: Registry) -> None:
+    """TS is set aside, because its temperature was not found; LS, of the same name, is not."""
+    bert = scored(registry, "bert", 0.80, 0.40)
+    views = [view.model_copy(update={"at_bound": True}) if view.temperature else view for view in bert.views]
+    results = [bert.model_copy(update={"views": views}), scored(registry, "ls", 0.80, 0.30)]
+    main = registry.tables["main"]
+    rows = {row.method: row for row in main.every_row}
+    tables = [
+        main.model_copy(update={"rows": ((rows["bert"], rows[method].model_copy(update={"label": "Mine"})),)})
+        for method in ("ts", "ls")
+    ]
+    builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))
+    (found,) = recommend(builder, tables)
+    assert found.method == "Mine (ls)"
+    assert found.sentences[-1] == "Compared: BERT, Mine (ts), Mine (ls)."
+    assert any(sentence.startswith("Set aside: Mine (ts), because") for sentence in found.sentences)
+
+
 def test_the_first_table_with_advice_gives_it(registry: Registry) -> None:
     results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "ls", 0.80, 0.30)]
     builder = GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))

@@ -196,7 +196,7 @@ def _dataset_row(plan: list[PlannedRun], done: list[Result], name: str) -> tuple
     record = next((result.data for result in done if result.data and result.data.dataset == name), None)
     if record is None:
         return (declared.label, *[UNKNOWN] * (len(DATASET_HEADINGS) - 1))
-    shares = sorted({run.run.data.corruption for run in plan if run.run.data.dataset == name})
+    shares = sorted({result.run.data.corruption for result in done if result.run.data.dataset == name})
     return (
         declared.label,
         *(f"{record.rows[split]:,}" for split in SPLITS),

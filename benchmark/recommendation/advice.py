@@ -19,7 +19,7 @@ from benchmark.recommendation.cautions import (
 )
 from benchmark.recommendation.deciding import Candidate, Decision, are_tied, by_metric, candidate, decide
 from benchmark.recommendation.evidence import Evidence
-from benchmark.registry import Registry, clean_columns
+from benchmark.registry import Registry, clean_columns, told_apart
 from benchmark.render.text import number, signed
 from benchmark.significance import Difference
 from benchmark.tables import (
@@ -92,7 +92,8 @@ def recommend(builder: GridBuilder, tables: Iterable[Table], by: str = "ece") ->
         for column in clean_columns(table, set()):
             assert column.dataset is not None, "a clean column looks at a data set"
             rows.setdefault(column.dataset, {}).update({row.method: row for row in _on_base_encoder(table)})
-    advice = [_advise(builder, dataset, tuple(methods.values()), by) for dataset, methods in rows.items()]
+    apart = {dataset: told_apart(builder.registry, methods.values()) for dataset, methods in rows.items()}
+    advice = [_advise(builder, dataset, methods, by) for dataset, methods in apart.items()]
     return [item for item in advice if item is not None]
 
 

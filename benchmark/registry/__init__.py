@@ -10,6 +10,7 @@ from benchmark.registry.cells import (
     narrowed,
     select_tables,
     table_subjects,
+    told_apart,
 )
 from benchmark.registry.contents import Registry, require_known, row_key
 from benchmark.registry.loading import EXPERIMENTS, OWN, load_registry
@@ -58,5 +59,6 @@ __all__ = [
     "select_tables",
     "table_subjects",
     "to_yaml",
+    "told_apart",
     "validation_view",
 ]

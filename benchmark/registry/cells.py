@@ -1,6 +1,6 @@
 """What each cell of a declared table asks for, in a profile that may offer only some of it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmark.declarations import Profile, Table, TableColumn, TableRow
@@ -51,6 +51,18 @@ def table_subjects(registry: Registry, table: Table) -> list[Subject]:
             for request in requests:
                 subjects.update({part.subject: None for part in request.parts})
     return list(subjects)
+
+
+def told_apart(registry: Registry, rows: Iterable[TableRow]) -> tuple[TableRow, ...]:
+    """Rows of several tables, in each of which names are unique; where two bear the same one, with the method after
+    it.
+    """
+    rows = tuple(rows)
+    labels = [row.label or registry.methods.methods[row.method].label for row in rows]
+    return tuple(
+        row if labels.count(label) == 1 else row.model_copy(update={"label": f"{label} ({row.method})"})
+        for row, label in zip(rows, labels, strict=True)
+    )
 
 
 def clean_columns(table: Table, metrics: set[str]) -> list[TableColumn]:

@@ -51,7 +51,7 @@ class ResultFinder:
         view = result.view(self._view(subject))
         if view is None:
             return self._why_unscored(subject, result)
-        if self._is_stale(view):
+        if self.is_stale(view):
             return "one of its runs was made again since; benchmark.run scores it anew"
         assert result.data is not None, "a successful result has data"
         return Scored(result, result.data, view)
@@ -64,7 +64,7 @@ class ResultFinder:
                 self._runs[subject] = f"it cannot be trained: {first_line(error)}"
         return self._runs[subject]
 
-    def _is_stale(self, view: ViewRecord) -> bool:
+    def is_stale(self, view: ViewRecord) -> bool:
         """Whether an ensemble is of other logits than its members have now."""
         present = [(member, self.finished.by_run.get(member.run_id)) for member in view.members]
         return any(

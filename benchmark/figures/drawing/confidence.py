@@ -52,7 +52,7 @@ def draw_confidence(series: ReliabilitySeries, words: Words) -> Figure:
 def draw_reliability(panels: Sequence[ReliabilitySeries], words: Words) -> Figure:
     """Reliability diagrams, up to three in a row."""
     rows, columns = arrangement(len(panels))
-    sheet = Sheet(words, body_height=0.4 + rows * 2.4, legend_lines=1)
+    sheet = Sheet(words, body_height=0.4 + rows * 2.4, legend=_reliability_handles(panels), columns=5)
     grid = sheet.panels(rows, columns, top=0.55, bottom=0.42, between=(0.3, 0.75), sharex=True, sharey=True)
     places = [axes for row in grid for axes in row]
     for index, (axes, series) in enumerate(zip(places, panels, strict=False)):
@@ -65,7 +65,6 @@ def draw_reliability(panels: Sequence[ReliabilitySeries], words: Words) -> Figur
             axes.tick_params(labelbottom=True)
     for axes in places[len(panels) :]:
         axes.remove()
-    sheet.legend(_reliability_handles(panels), columns=5)
     return sheet.figure
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from benchmark.errors import UserError
-from benchmark.figures.drawing.sheet import DPI
+from benchmark.figures.drawing.measuring import DPI
 from benchmark.whole_files import write_whole
 
 # Without the time of day, and with nothing that differs between machines.

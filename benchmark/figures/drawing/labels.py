@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark.figures.drawing.fonts import Lettering
+from benchmark.figures.drawing.measuring import text_width
 from benchmark.figures.drawing.sheet import WIDTH, Sheet
 from benchmark.figures.drawing.style import GREY, PALE, SMALL, Look, Style, Styles
 from benchmark.figures.series import LabelSeries
@@ -28,13 +29,14 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
     columns = -(-n_labels // _MOST_LINES)
     lines = -(-n_labels // columns)
     pitch = max(_LINE, min(0.2, 3.0 / lines))
-    sheet = Sheet(words, body_height=0.75 + pitch * lines, legend_lines=1)
+    handles = [Line2D([], [], label=item.label, **_marks(styles.of(item.method))) for item in series.methods]
+    sheet = Sheet(words, body_height=0.75 + pitch * lines, legend=handles, columns=len(handles))
     room = _NAME_SHARE * WIDTH / columns
     names = [
-        _shortened(f"{name}  {count}", room, sheet)
+        _shortened(f"{name}  {count}", room)
         for name, count in zip(_told_apart(series, lettering), series.train_counts, strict=True)
     ]
-    widest = 1.03 * max(sheet.text_width(name, SMALL) for name in names)
+    widest = 1.03 * max(text_width(name, SMALL) for name in names)
     (panels,) = sheet.panels(
         1,
         columns,
@@ -47,10 +49,6 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
     for column, axes in enumerate(panels):
         part = slice(column * lines, min((column + 1) * lines, n_labels))
         _panel(axes, series, names, part, lines, styles)
-    sheet.legend(
-        [Line2D([], [], label=item.label, **_marks(styles.of(item.method))) for item in series.methods],
-        columns=len(series.methods),
-    )
     return sheet.figure
 
 
@@ -83,14 +81,14 @@ def _marks(style: Style) -> Look:
     return {"marker": style.marker, "color": style.colour, "linestyle": "none", "markersize": style.size(3.8)}
 
 
-def _shortened(text: str, room: float, sheet: Sheet) -> str:
+def _shortened(text: str, room: float) -> str:
     """The text, with its middle left out as far as it does not fit."""
-    width = sheet.text_width(text, SMALL)
+    width = text_width(text, SMALL)
     if width <= room:
         return text
     kept = int(len(text) * room / width)
     while True:
         short = f"{text[: kept // 2]}…{text[len(text) - (kept - kept // 2) :]}"
-        if kept <= _FEWEST_LETTERS or sheet.text_width(short, SMALL) <= room:
+        if kept <= _FEWEST_LETTERS or text_width(short, SMALL) <= room:
             return short
         kept -= 1

@@ -19,8 +19,8 @@ _ASIDE = 0.45
 
 def draw_noise(series: NoiseSeries, styles: Styles, words: Words) -> Figure:
     """F1 on the left, ECE on the right, a line a method; error bars where there are several seeds."""
-    per_line = 6
-    sheet = Sheet(words, body_height=2.75, legend_lines=-(-len(series.lines) // per_line))
+    handles = [_handle(line.label, styles.of(line.method)) for line in series.lines]
+    sheet = Sheet(words, body_height=2.75, legend=handles, columns=6)
     (panels,) = sheet.panels(1, 2, left=0.55, top=0.12, bottom=0.45, between=(0.65, 0))
     for axes, label, score in zip(panels, ("F1 (%)", "ECE, summed over labels (%)"), ("f1", "ece"), strict=True):
         for index, line in enumerate(series.lines):
@@ -30,8 +30,6 @@ def draw_noise(series: NoiseSeries, styles: Styles, words: Words) -> Figure:
         axes.set_xlabel("Noisy training labels (%)")
         axes.set_ylabel(label)
         axes.grid(axis="y")
-    handles = [_handle(line.label, styles.of(line.method)) for line in series.lines]
-    sheet.legend(handles, columns=per_line)
     return sheet.figure
 
 

@@ -17,13 +17,12 @@ def draw_scatter(panels: Sequence[ScatterPanel], titles: Mapping[str, str], styl
     """A panel a data set (``titles`` by its role), up to three in a row: ours filled, the paper's hollow."""
     rows, columns = arrangement(len(panels))
     rows_of_table = list(dict.fromkeys((point.key, point.label) for panel in panels for point in panel.points))
-    per_line = 8
     handles = [Line2D([], [], label=label, **_marks(styles.of(key))) for key, label in rows_of_table]
     if any(point.paper for panel in panels for point in panel.points):
         look = _marks(Style(GREY, "o", "-"))
         handles.append(Line2D([], [], label="filled: ours", **look))
         handles.append(Line2D([], [], label="hollow: the paper", markerfacecolor="none", **look))
-    sheet = Sheet(words, body_height=0.3 + 2.6 * rows, legend_lines=-(-len(handles) // per_line))
+    sheet = Sheet(words, body_height=0.3 + 2.6 * rows, legend=handles, columns=8)
     # a lone panel would be far wider than high
     right = 0.1 if columns > 1 else 2.6
     grid = sheet.panels(rows, columns, left=0.5, right=right, top=0.3, bottom=0.45, between=(0.45, 0.75))
@@ -39,7 +38,6 @@ def draw_scatter(panels: Sequence[ScatterPanel], titles: Mapping[str, str], styl
         axes.grid()
     for axes in places[len(panels) :]:
         axes.remove()
-    sheet.legend(handles, columns=per_line)
     return sheet.figure
 
 

@@ -1,38 +1,42 @@
 """The sheet that every figure is drawn on: title and legend above, panels, sentences below. Lengths in inches."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
-from unicodedata import east_asian_width
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmark.figures.drawing.measuring import DPI, legend_columns, wrapped
 from benchmark.figures.drawing.style import GREY, SMALL, TITLE
 from benchmark.figures.words import Words
 
 WIDTH = 7.2  # of a page's text
-DPI = 150  # of the pixels; widths of texts depend on it a little
 _MARGIN = 0.06
 _TITLE_LINE, _LEGEND_LINE, _FOOTER_LINE = 0.22, 0.17, 0.125
-_LETTER = 0.57  # the mean width of a letter, in letter heights; a Chinese one is about 1
 
 
 class Sheet:
-    """A figure as wide as a page and as high as its parts need."""
+    """A figure as wide as a page and as high as its parts need. The legend stands below the title, in at most so many
+    columns as fit.
+    """
 
-    def __init__(self, words: Words, body_height: float, legend_lines: int = 0) -> None:
-        self._footer = _wrapped(words.footer, WIDTH - 2 * _MARGIN)
-        self._below = 2 * _MARGIN + len(self._footer) * _FOOTER_LINE
-        self._above = _MARGIN + _TITLE_LINE + legend_lines * _LEGEND_LINE
+    def __init__(self, words: Words, body_height: float, legend: Sequence[Artist] = (), columns: int = 1) -> None:
+        width = WIDTH - 2 * _MARGIN
+        columns = legend_columns([str(handle.get_label()) for handle in legend], SMALL, width, columns)
+        footer = wrapped(words.footer, SMALL, width)
+        self._below = 2 * _MARGIN + len(footer) * _FOOTER_LINE
+        self._above = _MARGIN + _TITLE_LINE + -(-len(legend) // columns) * _LEGEND_LINE
         self.height = self._above + body_height + self._below
         self.figure = Figure(figsize=(WIDTH, self.height), dpi=DPI)
-        self._renderer = FigureCanvasAgg(self.figure).get_renderer()  # type: ignore[no-untyped-call]
         top = self.height - _MARGIN
         self._text(_MARGIN, top, words.title, fontsize=TITLE, fontweight="bold", va="top")
-        self._text(_MARGIN, _MARGIN, "\n".join(self._footer), fontsize=SMALL, color=GREY, va="bottom", linespacing=1.25)
+        self._text(_MARGIN, _MARGIN, "\n".join(footer), fontsize=SMALL, color=GREY, va="bottom", linespacing=1.25)
+        if legend:
+            place = (_MARGIN / WIDTH, 1 - (_MARGIN + _TITLE_LINE) / self.height)
+            self.figure.legend(
+                handles=list(legend), loc="upper left", bbox_to_anchor=place, ncols=columns, labelspacing=0.25
+            )
 
     def panels(
         self,
@@ -67,23 +71,9 @@ class Sheet:
         )
         return [list(row) for row in grid]
 
-    def legend(self, handles: Sequence[Artist], columns: int) -> None:
-        """A legend below the title."""
-        place = (_MARGIN / WIDTH, 1 - (_MARGIN + _TITLE_LINE) / self.height)
-        self.figure.legend(
-            handles=list(handles), loc="upper left", bbox_to_anchor=place, ncols=columns, labelspacing=0.25
-        )
-
     def height_of(self, axes: Axes) -> float:
         """How high a panel is."""
         return float(axes.get_position().height * self.height)
-
-    def text_width(self, text: str, size: float) -> float:
-        """How wide a text is when drawn."""
-        drawn = self.figure.text(0, 0, text, fontsize=size)
-        width = drawn.get_window_extent(self._renderer).width / self.figure.dpi
-        drawn.remove()
-        return float(width)
 
     def _text(self, x: float, y: float, text: str, **options: Any) -> None:
         self.figure.text(x / WIDTH, y / self.height, text, **options)
@@ -98,11 +88,3 @@ def arrangement(n_panels: int) -> tuple[int, int]:
 def panel_letter(index: int) -> str:
     """(a), (b), ..."""
     return f"({chr(ord('a') + index)})"
-
-
-def _wrapped(text: str, width: float) -> list[str]:
-    """The text in lines that are not wider than ``width``."""
-    letters = int(width * 72 / SMALL / _LETTER)
-    # a wide letter counts as two, so that a line of them has half as many
-    wide = "".join(letter + "\0" * (east_asian_width(letter) in "WF") for letter in text)
-    return [line.replace("\0", "") for line in textwrap.wrap(wide, letters)]

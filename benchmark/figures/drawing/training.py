@@ -27,10 +27,10 @@ _THRESHOLD: Look = {"color": VERMILLION, "linewidth": 1.0, "linestyle": (0, (1, 
 
 def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
     """A column a method: the loss terms, the training accuracy, the entropy; a line for each seed."""
-    sheet = Sheet(words, body_height=4.75, legend_lines=1)
+    looks = _looks(methods)
+    sheet = Sheet(words, body_height=4.75, legend=_handles(methods, looks), columns=7)
     columns = max(len(methods), 2)
     grid = sheet.panels(3, columns, left=0.66, top=0.42, bottom=0.42, between=(0.2, 0.16), sharex=True, sharey="row")
-    looks = _looks(methods)
     for column, method in enumerate(methods):
         terms, accuracy, entropy = (row[column] for row in grid)
         terms.set_title(f"{panel_letter(column)} {method.label}\n{_loss(method, looks)}")
@@ -51,7 +51,6 @@ def draw_training(methods: Sequence[MethodCourses], words: Words) -> Figure:
             axes.grid(axis="y")
         for axes in row[len(methods) :]:
             axes.remove()
-    sheet.legend(_handles(methods, looks), columns=7)
     return sheet.figure
 
 

@@ -47,7 +47,7 @@ class Source:
 
 
 def fewer_seeds(found: Iterable[tuple[str, Sequence[int]]]) -> list[str]:
-    """Half a sentence for each label that has fewer seeds than another: "PosCal n = 2"."""
-    counts = [(label, len(seeds)) for label, seeds in found if seeds]
-    most = max((count for _, count in counts), default=0)
-    return [f"{label} n = {count}" for label, count in counts if count < most]
+    """Half a sentence for each label that has fewer than all seeds that any of them has: "PosCal n = 2"."""
+    counted = [(label, set(seeds)) for label, seeds in found if seeds]
+    every = set().union(*(seeds for _, seeds in counted))
+    return [f"{label} n = {len(seeds)}" for label, seeds in counted if seeds < every]
