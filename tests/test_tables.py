@@ -601,6 +601,7 @@ NAMES = [
     "`y`",
     "&lt;",
     "[5mm] x",
+    "a--b ''c'' ?`d",
 ]
 
 
@@ -630,6 +631,16 @@ def test_latex_escapes_leave_no_active_character(name: str) -> None:
         assert escaped.count(character) == escaped.count("\\" + character)
     assert "<" not in escaped
     assert "<" not in markdown_escape(name)
+
+
+def test_latex_draws_no_two_letters_as_one() -> None:
+    assert latex_escape("by --redo, ---, ''so'', ``so``, ?`") == "by -{}-redo, -{}-{}-, '{}'so'{}', `{}`so`{}`, ?{}`"
+
+
+def test_a_caption_ends_before_the_next_sentence() -> None:
+    made = named_grid(["a", "b", "c"])
+    assert "Caption with a b c. Best as printed in bold." in render_text.caption(replace(made, seeds=()))
+    assert render_text.caption(replace(made, caption="Is it so?", seeds=())).startswith("Is it so? Best as")
 
 
 ENGINE = shutil.which("pdflatex") or shutil.which("tectonic") or shutil.which("xelatex")
@@ -664,7 +675,8 @@ def test_no_letter_is_missing_from_what_xelatex_makes(names: list[str], tmp_path
 
 
 def test_a_font_is_asked_for_where_letters_are_not_latin_and_not_else() -> None:
-    assert "setmainfont" not in to_document([to_latex(named_grid(["ő ł é ±", "b", "c"]))])
+    assert "setmainfont" not in to_document([to_latex(named_grid(["ő ł é ±", "don’t – …", "c"]))])
+    assert "setmainfont" in to_document([to_latex(named_grid(["a → b", "b", "c"]))])
     assert r"\setmainfont{Noto Serif CJK SC}" in to_document([to_latex(named_grid(["新闻", "b", "c"]))])
 
 

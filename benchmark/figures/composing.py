@@ -40,12 +40,11 @@ from benchmark.figures.series import (
 from benchmark.figures.words import Words, missing_sentence
 from benchmark.registry import Inputs, Registry, encoder_name, narrow
 from benchmark.store import KnownResults, Result
-from benchmark.tables import GridBuilder, seeds_in_words
+from benchmark.tables import GridBuilder, as_sentence, seeds_in_words
 
 _OnOneDataset = ConfidenceFigure | ReliabilityFigure | NoiseFigure | PerLabelFigure | TrainingFigure
 
 _ABOUT_ECE = "ECE is class-wise and summed over labels, as in the tables."
-_ENDS = (".", "!", "?", "。", "！", "？")  # captions may be Chinese
 _ABOUT_SPREAD = "Mean and sample standard deviation over"
 
 
@@ -189,8 +188,7 @@ class Composer:
 
     def _sentences(self, figure: AnyFigure, *sentences: str) -> tuple[str, ...]:
         """The caption, then the figure's own sentences, then what the profile wants to be known."""
-        caption = figure.caption if figure.caption.endswith(_ENDS) else f"{figure.caption}."
-        said = (caption, *sentences, self.profile.note or "")
+        said = (as_sentence(figure.caption), *sentences, self.profile.note or "")
         return tuple(self.lettering.text(sentence, "") for sentence in said)
 
     def _dataset_label(self, role: str) -> str:

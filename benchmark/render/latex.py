@@ -1,5 +1,7 @@
 """Grids as LaTeX: booktabs rules, multirow and cmidrule headings, everything escaped."""
 
+import re
+
 from benchmark.render.text import (
     MINUS,
     MISSING,
@@ -39,6 +41,9 @@ _ESCAPES = {
     "\r": " ",
 }
 
+# Between what TeX would draw as one: -- as a dash, '' as a quotation mark, ?` as one that stands on its head.
+_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=,)(?=,)|(?<=[?!])(?=`)")
+
 _ENGINES = r"""\documentclass[10pt,landscape]{article}
 \usepackage{iftex}
 \ifPDFTeX
@@ -56,6 +61,7 @@ _END = "\\end{document}\n"
 # For letters that the engines' own font lacks: the first of these that the machine has, in engines that know its fonts.
 _FONTS = ("Noto Serif CJK SC", "Noto Sans CJK SC", "DejaVu Serif", "FreeSerif")
 _LAST_LATIN = "\u024f"
+_PUNCTUATION = ("\u2010", "\u2027")  # dashes, quotation marks and dots, which they have
 
 
 def to_latex(grid: Grid, compare: bool = False) -> str:
@@ -87,7 +93,8 @@ def to_document(tables: list[str]) -> str:
     LuaLaTeX.
     """
     content = "\\clearpage\n".join(tables)
-    beyond = any(character > _LAST_LATIN and character.isalpha() for character in content)
+    first, last = _PUNCTUATION
+    beyond = any(character > _LAST_LATIN and not first <= character <= last for character in content)
     return _ENGINES + (_font() if beyond else "") + _PACKAGES + content + _END
 
 
@@ -108,7 +115,8 @@ def table_row(cells: list[str]) -> str:
 
 def escape(text: str) -> str:
     """Text as itself in LaTeX."""
-    return "".join(_ESCAPES.get(character, character) for character in text)
+    parts = _LIGATURE.split(text)
+    return "{}".join("".join(_ESCAPES.get(character, character) for character in part) for part in parts)
 
 
 def _head(columns: tuple[GridColumn, ...], n_first: int) -> list[str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import compress
 
-from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, seeds_in_words, trained_in, without_rows
+from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, as_sentence, seeds_in_words, trained_in, without_rows
 
 MISSING = "–"
 PLUS_MINUS = "±"
@@ -71,7 +71,7 @@ def spread_text(cell: Cell) -> str:
 
 def caption(grid: Grid) -> str:
     """The caption and all that must be known to read the numbers."""
-    return " ".join([grid.caption, *([grid.note] if grid.note else []), *notes(grid)])
+    return " ".join([as_sentence(grid.caption), *([grid.note] if grid.note else []), *notes(grid)])
 
 
 def notes(grid: Grid) -> list[str]:

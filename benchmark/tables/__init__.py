@@ -8,6 +8,7 @@ from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, Gri
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import (
     ONE_SEED,
+    as_sentence,
     consecutive,
     left_out,
     seed_list,
@@ -29,6 +30,7 @@ __all__ = [
     "Scored",
     "SharedGrid",
     "agreed_inputs",
+    "as_sentence",
     "consecutive",
     "difference",
     "is_about",

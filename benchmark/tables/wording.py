@@ -5,6 +5,14 @@ from collections.abc import Iterable, Sequence
 ONE_SEED = "Where there is one seed, noise is that of the test rows only, not of how far seeds scatter."
 
 
+_ENDS = (".", "!", "?", "。", "！", "？")  # captions may be Chinese
+
+
+def as_sentence(text: str) -> str:
+    """A caption with a full stop, so that other sentences can follow."""
+    return text if text.endswith(_ENDS) else f"{text}."
+
+
 def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
     """How many seeds and which; ``several`` says what was made of more than one ("Mean over"); nothing for none."""
     if not seeds:
