@@ -70,7 +70,9 @@ def _refuse_repeated(parser: argparse.ArgumentParser, given: Sequence[str]) -> N
 
 def new_console() -> Console:
     """Where a command says how it goes."""
-    return _Console(highlight=False, soft_wrap=True, markup=False)
+    console = _Console(highlight=False, soft_wrap=True, markup=False)
+    console.width = max(console.width, 1)  # of COLUMNS=0 rich would print nothing
+    return console
 
 
 class _Console(Console):

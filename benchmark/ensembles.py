@@ -73,14 +73,14 @@ def score_ensembles(
         done = [result for result in results if result is not None and result.status == "success" and result.logits]
         if len(done) < len(ensemble.runs):
             continue
-        with claim(folder.claims, done[0].run, SCORING_PATIENCE) as ours:
-            try:
+        try:
+            with claim(folder.claims, done[0].run, SCORING_PATIENCE) as ours:
                 if ours:
                     _score(folder, ensemble, done, scored)
                 else:
                     scored.failures.append(f"{folder.path(done[0].run)}: {HELD}")
-            except UserError as error:
-                scored.failures.append(str(error))
+        except UserError as error:
+            scored.failures.append(str(error))
     return scored
 
 

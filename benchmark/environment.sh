@@ -5,7 +5,8 @@
 if [ -n "${BENCHMARK_PYTHON:-}" ]; then
   PYTHON=$BENCHMARK_PYTHON
 else
-  if ! cmp -s "$PROJECT/requirements.txt" "$PROJECT/.venv/requirements.installed"; then
+  # one whose Python is gone, as after an upgrade of the system, is made anew
+  if ! [ -x "$PROJECT/.venv/bin/python" ] || ! cmp -s "$PROJECT/requirements.txt" "$PROJECT/.venv/requirements.installed"; then
     base=""
     for candidate in python3.12 python3.11 python3.13 python3 python; do
       if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
@@ -18,7 +19,7 @@ else
       exit 2
     fi
     echo "Making .venv with $("$base" --version) and installing requirements.txt; this takes a few minutes, once." >&2
-    "$base" -m venv "$PROJECT/.venv"
+    "$base" -m venv $([ -x "$PROJECT/.venv/bin/python" ] || echo --clear) "$PROJECT/.venv"
     "$PROJECT/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$PROJECT/requirements.txt"
     cp "$PROJECT/requirements.txt" "$PROJECT/.venv/requirements.installed"
   fi

@@ -11,10 +11,18 @@ class UserError(Exception):
     """
 
 
+_LONGEST = 500  # letters of what an error says: one may hold a whole tensor
+
+
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, without its full stop; the error's type where it says nothing."""
+    """The first line of what an error says, without its full stop, its end left out where it is long, and what is no
+    whole letter in it (of a file's name, say) written out; the error's type where it says nothing.
+    """
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    said = lines[0].encode("utf-8", "backslashreplace").decode("utf-8")
+    return said.rstrip(".") if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
 
 
 def nearest(name: str, known: Collection[str]) -> str:

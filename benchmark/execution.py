@@ -16,7 +16,7 @@ from benchmark.inputs import Places
 from benchmark.jobs import Job, JobEnded, WorkerSetup
 from benchmark.plan import PlannedRun
 from benchmark.schedule import Backend, CannotStart, Device, Display, Outcome, Pool, Slot, Update, run_labels
-from benchmark.store import Failure, Result, ResultFolder, claim, is_held
+from benchmark.store import CannotClaim, Failure, Result, ResultFolder, claim, is_held
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ def record_death(folder: ResultFolder, slots: Sequence[Slot], update: Update) ->
         return
     slot = slots[update.slot]
     environment = describe_environment(recorded_name(slot.device), None, slot.threads)
-    with contextlib.suppress(OSError), claim(folder.claims, run) as ours:  # a full disk may be the failure itself
+    # a full disk may be the failure itself
+    with contextlib.suppress(OSError, CannotClaim), claim(folder.claims, run) as ours:
         if ours:
             failure = Failure(kind="died", reason=ended.reason, log=Path(ended.log).name if ended.log else None)
             folder.save_failure(Result.failed(run, failure, environment))

@@ -46,9 +46,9 @@ class Places:
 def places(data_folder: str | None, encoder_folder: str | None, cache: Path | None = None) -> Places:
     """Places from command-line options, else from BENCHMARK_DATA_DIR, BENCHMARK_ENCODER_DIR and BENCHMARK_CACHE_DIR.
 
-    Raises UserError for a folder that is named and not there.
+    Raises UserError for a folder that is named and not there; the cache is made where it is not.
     """
-    cache = cache or Path(os.environ.get("BENCHMARK_CACHE_DIR") or CACHE)
+    cache = cache or _cache(os.environ.get("BENCHMARK_CACHE_DIR"))
     return Places(
         _named_folder(data_folder, "--data-dir", "BENCHMARK_DATA_DIR"),
         _named_folder(encoder_folder, "--encoder-dir", "BENCHMARK_ENCODER_DIR"),
@@ -139,15 +139,28 @@ def changed_since(registry: Registry, shown: Inputs, where: Places) -> tuple[lis
     return changed, unknown
 
 
+def _cache(named: str | None) -> Path:
+    if not named:
+        return CACHE
+    folder = _expanded(named, "BENCHMARK_CACHE_DIR")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"BENCHMARK_CACHE_DIR: {named} is a file, not a folder.")
+    return folder
+
+
+def _expanded(value: str, name: str) -> Path:
+    if problem := why_not_unicode(value):
+        raise UserError(f"{name}: {problem}.")
+    return Path(os.path.expanduser(value))  # noqa: PTH111 - Path's own raises where there is no such user
+
+
 def _named_folder(option: str | None, option_name: str, variable: str) -> tuple[Path, ...]:
     value, name = (os.environ.get(variable), variable) if option is None else (option, option_name)
     if option == "":
         raise UserError(f"{option_name}: nothing was given; a folder is needed.")
     if not value:
         return ()
-    folder = Path(os.path.expanduser(value))  # noqa: PTH111 - Path's own raises where there is no such user
-    if problem := why_not_unicode(value):
-        raise UserError(f"{name}: {problem}.")
+    folder = _expanded(value, name)
     if not folder.is_dir():
         raise UserError(f"{name}: {value} is not a folder.")
     return (folder.resolve(),)

@@ -33,7 +33,7 @@ def source_hash(name: str, folder: Path, n_arrays: int, settings: Collection[str
     file of the folder, whose changes the hash would not see.
     """
     module, _, function = name.partition(":")
-    path = _find(module, [folder])
+    path, is_own = _find(module, [folder])
     content = path.read_bytes()
     try:
         tree = ast.parse(content)
@@ -42,7 +42,7 @@ def source_hash(name: str, folder: Path, n_arrays: int, settings: Collection[str
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise UserError(f"{path}:{line}: this is not Python: {getattr(error, 'msg', error)}.") from None
-    if path.parent == folder.resolve():
+    if is_own:
         _stands_alone(path, tree)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     if function not in defined:
@@ -113,12 +113,13 @@ def load(name: str, sha256: str | None) -> Callable[..., Any]:
     Raises UserError where its source is not the one of that hash any more: a result says which code made it.
     """
     module, _, function = name.partition(":")
-    path = _find(module, _folders)
+    path, is_own = _find(module, _folders)
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     if sha256 is not None and digest != sha256:
         raise UserError(f"{path} has changed since this was planned; start the benchmark again.")
-    found: Callable[..., Any] = getattr(_imported(module, path, content, digest), function)
+    made = _imported(module, path, content, digest) if is_own else importlib.import_module(module)
+    found: Callable[..., Any] = getattr(made, function)
     return found
 
 
@@ -151,11 +152,12 @@ def _place(error: BaseException) -> str:
     return places[-1] if places else ""
 
 
-def _find(module: str, folders: list[Path]) -> Path:
+def _find(module: str, folders: list[Path]) -> tuple[Path, bool]:
+    """The module's file, which may be a link, and whether it is one of a folder, not an installed one."""
     for folder in folders:
-        path = folder / f"{module}.py"
+        path = folder.resolve() / f"{module}.py"
         if path.is_file():
-            return path.resolve()
+            return path, True
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -163,7 +165,7 @@ def _find(module: str, folders: list[Path]) -> Path:
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         places = "".join(f"{folder / module}.py is not there, and " for folder in folders)
         raise UserError(f'There is no module "{module}": {places}no such package of Python source is installed.')
-    return Path(spec.origin)
+    return Path(spec.origin), False
 
 
 class _ThisSource(SourceLoader):
@@ -181,11 +183,9 @@ class _ThisSource(SourceLoader):
 
 
 def _imported(module: str, path: Path, content: bytes, digest: str) -> ModuleType:
-    """The module, run once a process; one of the folder under a name that no installed one, nor another content of the
-    same file, can have.
+    """A module of the folder, run once a process, under a name that no installed one, nor another content of the same
+    file, can have.
     """
-    if not any(path.parent == folder for folder in _folders):
-        return importlib.import_module(module)
     name = f"{_OWN}{module}_{digest}"
     if name not in sys.modules:
         loader = _ThisSource(path, content)

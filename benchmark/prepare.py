@@ -176,6 +176,7 @@ def _check_encoder(
         if dataset not in corpora:
             continue
         texts = tokenise(tokenizer, corpora[dataset].train.texts, longest + 1)
+        module.require_tokens(texts.tokens)
         cut = int((texts.lengths > longest).sum())
         mean = texts.lengths.clip(max=longest).mean()
         console.print(f"  {dataset}: {mean:.1f} tokens a text, {cut} of {len(texts):,} training texts cut at {longest}")

@@ -53,13 +53,13 @@ def _score_in_parallel(
 def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_folder: Path) -> tuple[bool, list[str]]:
     """Whether anything was scored, and what failed."""
     own_code.look_in(own_folder)
-    with claim(folder.claims, outline.run, SCORING_PATIENCE) as ours:
-        if not ours:
-            return False, [f"{folder.path(outline.run)}: {HELD}"]
-        try:
+    try:
+        with claim(folder.claims, outline.run, SCORING_PATIENCE) as ours:
+            if not ours:
+                return False, [f"{folder.path(outline.run)}: {HELD}"]
             return _score_claimed(folder, planned, folder.whole(outline))
-        except UserError as error:
-            return False, [str(error)]
+    except UserError as error:
+        return False, [str(error)]
 
 
 def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) -> tuple[bool, list[str]]:

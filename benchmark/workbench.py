@@ -137,7 +137,10 @@ class Workbench:
         module = load_encoder(job.encoder, found.folder)
         module.require_room_for(job.run.encoder.max_length)
         parameters = sum(parameter.numel() for parameter in module.parameters())
-        keep_tokens(module, [texts.tokens for texts in self._tokenised(job, self.corpus(job)).values()])
+        tokens = [texts.tokens for texts in self._tokenised(job, self.corpus(job)).values()]
+        for of_split in tokens:
+            module.require_tokens(of_split)
+        keep_tokens(module, tokens)
         pretrained = {name: value.clone() for name, value in module.state_dict().items()}
         return LoadedEncoder(module, pretrained, found, parameters)
 

@@ -24,6 +24,7 @@ from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSe
 from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
     SCHEMA_VERSION,
+    CannotClaim,
     EnvironmentRecord,
     EpochRecord,
     Failure,
@@ -62,17 +63,20 @@ class Worker:
         """Train one job unless another command holds it or has done it; its result is on disk when this returns."""
         started = time.monotonic()
         log = self.folder.log_path(job.run)
-        with claim(self.folder.claims, job.run) as ours:
-            if not ours:
-                return JobEnded(outcome="claimed", seconds=0.0)
-            done = self.folder.read(job.run)
-            if done is not None and not job.redo and done.has_all(job.views):
-                return JobEnded(outcome="already_done", seconds=0.0)
-            try:
-                with _output_to(log):
-                    result, failures = self._train_and_score(job, done)
-            except Exception as error:
-                return self._failed(job, error, log, time.monotonic() - started)
+        try:
+            with claim(self.folder.claims, job.run) as ours:
+                if not ours:
+                    return JobEnded(outcome="claimed", seconds=0.0)
+                done = self.folder.read(job.run)
+                if done is not None and not job.redo and done.has_all(job.views):
+                    return JobEnded(outcome="already_done", seconds=0.0)
+                try:
+                    with _output_to(log):
+                        result, failures = self._train_and_score(job, done)
+                except Exception as error:
+                    return self._failed(job, error, log, time.monotonic() - started)
+        except CannotClaim as error:  # so nothing of the run is to be written
+            return JobEnded(outcome="failed", seconds=0.0, reason=f"{_INPUT}: {error}", worker_goes_on=True)
         seconds, reason = time.monotonic() - started, "; ".join(failure.rstrip(".") for failure in failures)
         return JobEnded(
             outcome="success", seconds=seconds, summary=_summary(result, job.summary_of), reason=reason, log=str(log)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmark.jobs import EpochDone, Job, JobEnded, Ready, WorkerSetup
 from benchmark.specs import Declared
 
-SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS, SHORT, MISTAKEN = range(9)
+SUCCEEDS, NEEDS_PIECES, DIES_TWICE, ALWAYS_DIES, TOO_LARGE, HELD_ONCE, SLEEPS, SHORT, MISTAKEN, ENDLESS = range(10)
 
 
 def say(event: Declared) -> None:
@@ -40,6 +40,8 @@ def act(job: Job, folder: Path) -> JobEnded:
         os.kill(os.getpid(), signal.SIGKILL)
     if seed == SLEEPS:
         time.sleep(60)
+    if seed == ENDLESS:
+        print("x" * 5_000_000, flush=True)
     if seed == SHORT:
         time.sleep(2)
     if (seed == NEEDS_PIECES and job.pieces < 4) or (seed == TOO_LARGE and job.pieces < 16):

@@ -367,7 +367,7 @@ def test_a_results_folder_that_cannot_be_made_is_one_sentence(
     options = ["--experiments", tiny_experiments, "--profile", "tiny", "--results-dir", tmp_path / "file" / "results"]
     call = run_module("run", *options, env={"BENCHMARK_CACHE_DIR": str(cache_dir)})
     assert (call.returncode, "Traceback" in call.stderr) == (2, False)
-    assert "file/results/tiny cannot be made for results: Not a directory." in call.stderr
+    assert "file/results/tiny cannot hold results: Not a directory." in call.stderr
 
 
 def test_a_profile_that_cannot_be_planned_keeps_nobody_from_the_others(experiments: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Reading, splitting, corrupting and checking data; texts stay what they are in the file, to the byte."""
 
+import datetime
 import json
 import os
 import subprocess
@@ -140,6 +141,8 @@ def test_lines_of_a_text_with_the_delimiter_in_them_are_no_rows(
 
 def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     declared = dataset(format="parquet", train=["train.parquet"], test=["train.parquet"])
     path = tmp_path / "mine" / "train.parquet"
@@ -155,6 +158,13 @@ def test_parquet_files_and_what_is_wrong_with_them(tmp_path: Path) -> None:
         load_corpus("mine", declared, [tmp_path])
     path.write_text("text,intent")
     with pytest.raises(UserError, match="this is not Parquet"):
+        load_corpus("mine", declared, [tmp_path])
+    pd.DataFrame({"text": ["x"], "intent": [datetime.date(2020, 1, 1)]}).to_parquet(path)
+    with pytest.raises(UserError, match=r'train\.parquet:1: "intent" must be text, not 2020-01-01 \(date\)\.'):
+        load_corpus("mine", declared, [tmp_path])
+    days = pa.table({"text": ["x"], "intent": pa.array([2**62], pa.duration("s"))})
+    pq.write_table(days, path)
+    with pytest.raises(UserError, match=r"train\.parquet: a value is none that Python can have \("):
         load_corpus("mine", declared, [tmp_path])
     whole = pd.DataFrame({"text": ["x"] * 9, "intent": ["a"] * 9})
     whole.to_parquet(path)

@@ -610,3 +610,44 @@ def test_texts_longer_than_the_encoders_positions_are_refused(folders: dict[str,
     ):
         encoder.require_room_for(longest + 1)
     load_encoder(built("xlnet"), folders["xlnet"]).require_room_for(100_000)  # its positions are relative
+
+
+def test_of_a_family_that_is_not_known_a_text_of_the_maximal_length_is_tried() -> None:
+    encoder = family("mpnet")
+    encoder.require_room_for(70)
+    with pytest.raises(UserError, match="max_length 100 is more than what this encoder takes; lower it in"):
+        encoder.require_room_for(100)
+
+
+def test_ids_without_a_vector_are_refused(folders: dict[str, Path]) -> None:
+    encoder = load_encoder(built("bert"), folders["bert"])
+    size = encoder.transformer.config.vocab_size
+    encoder.require_tokens(np.array([0, size - 1], dtype=np.int32))
+    with pytest.raises(UserError, match=f"ids up to {size}, but the encoder has only {size} vectors"):
+        encoder.require_tokens(np.array([0, size], dtype=np.int32))
+
+
+def test_relative_positions_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert"], tmp_path / "relative"))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"position_embedding_type": "relative_key"}), "utf-8")
+    with pytest.raises(UserError, match="has relative positions"):
+        load_encoder(built("bert"), folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        ("ViTConfig", {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}),
+        ("CanineConfig", {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}),
+        ("PerceiverConfig", {"num_latents": 4, "d_latents": 32, "d_model": 32, "num_self_attends_per_block": 1}),
+    ],
+)
+def test_what_is_no_encoder_of_tokens_is_one_sentence(config: str, settings: dict[str, int], tmp_path: Path) -> None:
+    import transformers
+
+    made = transformers.AutoModel.from_config(getattr(transformers, config)(**settings))
+    made.save_pretrained(tmp_path)
+    declared = built().model_copy(update={"source": pretrained("mine"), "layers": None})
+    with pytest.raises(UserError, match=r"cannot be (used|loaded) as an encoder: "):
+        load_encoder(declared, tmp_path)

@@ -12,7 +12,7 @@ import torch
 from benchmark import own_code
 from benchmark.calibrators import fit
 from benchmark.declarations import TableColumn, TableRow
-from benchmark.errors import UserError
+from benchmark.errors import UserError, first_line
 from benchmark.models.heads import build_head
 from benchmark.plan import make_plan
 from benchmark.registry import Inputs, Subject, load_registry, resolve_run, select_tables
@@ -309,6 +309,63 @@ def test_what_runs_is_the_source_that_was_hashed_not_byte_code_of_another(
         path.write_text(f"def number():\n    return {number}\n", encoding="utf-8")
         os.utime(path, (1_000_000_000, 1_000_000_000))
         assert own_code.load("same:number", own_code.source_hash("same:number", own, 0, []))() == int(number)
+
+
+def test_a_file_that_is_a_link_is_the_one_that_runs(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside an installed module of that name, which is not the one that was hashed."""
+    for folder, number in (("linked", 1), ("installed", 2)):
+        (tmp_path / folder).mkdir()
+        source = f"def number():\n    return {number}\n"
+        (tmp_path / folder / "twice.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    (own / "twice.py").symlink_to(tmp_path / "linked" / "twice.py")
+    own_code.look_in(own)
+    assert own_code.load("twice:number", own_code.source_hash("twice:number", own, 0, []))() == 1
+
+
+def test_a_head_with_batch_normalisation_is_refused_and_one_that_fails_is_named(own: Path) -> None:
+    source = """
+import torch
+
+
+def normed(hidden, n_labels, generator):
+    return torch.nn.Sequential(torch.nn.BatchNorm1d(hidden), torch.nn.Linear(hidden, n_labels))
+
+
+class Picky(torch.nn.Linear):
+    def forward(self, encoded):
+        if self.training:
+            raise ValueError("not while training")
+        return super().forward(encoded)
+
+
+def picky(hidden, n_labels, generator):
+    return Picky(hidden, n_labels)
+"""
+    (own / "heads.py").write_text(source, encoding="utf-8")
+    own_code.look_in(own)
+    with pytest.raises(UserError, match="heads:normed has a batch normalisation"):
+        build_head(OwnHead(kind="own", function="heads:normed", settings={}), 4, 2, torch.Generator())
+    head = build_head(OwnHead(kind="own", function="heads:picky", settings={}), 4, 2, torch.Generator())
+    with pytest.raises(UserError, match=r"heads:picky failed \(.*/heads\.py:\d+\): ValueError: not while training"):
+        head(torch.zeros(2, 4))
+
+
+def test_a_loss_on_another_device_is_refused(own: Path) -> None:
+    own_code.look_in(own)
+    source = "import torch\n\n\ndef host(logits, labels):\n    return torch.ones(())\n"
+    (own / "elsewhere.py").write_text(source, encoding="utf-8")
+    term = OwnTerm(term="own", weight=1.0, function="elsewhere:host", settings={})
+    on_device = torch.zeros(2, 2, device="meta"), torch.zeros(2, dtype=torch.long, device="meta")
+    made = live_term(term, 2, 1, 1, torch.device("meta"), 0)
+    with pytest.raises(UserError, match=r"elsewhere:host must give its value on the device of the logits, meta\."):
+        made.value(*on_device)
+
+
+def test_what_an_error_says_is_cut_and_made_of_letters() -> None:
+    assert first_line(ValueError("x" * 5_000_000)) == "x" * 500 + "…"
+    assert first_line(ValueError("half \udcff.")) == "half \\udcff"
+    assert first_line(ValueError()) == "ValueError"
 
 
 def test_a_function_that_writes_into_what_it_is_given_changes_it_for_itself_alone(own: Path) -> None:

@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from benchmark.commandline import new_console
+from benchmark.errors import UserError
+from benchmark.inputs import places
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, Subject, method_view, select_tables
 from benchmark.scoring import score
@@ -172,3 +176,27 @@ def test_calibrators_of_optional_tables_are_scored_only_where_those_are_asked_fo
 
     assert kinds("main") == ["temperature"]
     assert kinds("main", "more_methods", more=("vector", "beta")) == ["temperature", "vector", "beta"]
+
+
+@pytest.mark.parametrize(("named", "sentence"), [("a\udcff", "is not Unicode"), ("file", "is a file, not a folder")])
+def test_a_cache_that_cannot_be_is_one_sentence(
+    named: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BENCHMARK_CACHE_DIR", str(tmp_path / named))
+    with pytest.raises(UserError, match=f"^BENCHMARK_CACHE_DIR: .*{sentence}"):
+        places(None, None)
+
+
+def test_a_cache_may_be_named_from_the_users_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BENCHMARK_CACHE_DIR", "~/cache")
+    assert places(None, None).cache == tmp_path / "cache"
+
+
+def test_a_terminal_without_width_is_told_what_happens(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    new_console().print("a plan")
+    assert capsys.readouterr().out == "a plan\n"

@@ -16,6 +16,7 @@ from benchmark.schedule import CannotStart, Device, NoPlace, Pool, Slot, Update,
 from tests.fake_worker import (
     ALWAYS_DIES,
     DIES_TWICE,
+    ENDLESS,
     HELD_ONCE,
     MISTAKEN,
     NEEDS_PIECES,
@@ -97,6 +98,25 @@ def test_jobs_that_take_as_much_memory_start_in_as_many_pieces(registry: Registr
     assert [ended.outcome for ended in ends(updates, NEEDS_PIECES)] == ["out_of_memory", "out_of_memory", "success"]
     assert [ended.summary for ended in ends(updates, SHORT)] == ["4 pieces"]
     assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
+
+
+def test_so_do_those_like_one_that_succeeded_in_pieces_after_deaths(registry: Registry, tmp_path: Path) -> None:
+    """Where the kernel kills for memory, nobody says so."""
+    updates: list[Update] = []
+    first_job, other = job(registry, DIES_TWICE), job(registry, SUCCEEDS)
+    alike = first_job.model_copy(update={"run": first_job.run.model_copy(update={"seed": SHORT})})
+    asyncio.run(pool(tmp_path, updates, [CPU]).run([first_job, alike, other]))
+    assert [ended.outcome for ended in ends(updates, DIES_TWICE)] == ["died", "died", "success"]
+    assert [ended.summary for ended in ends(updates, SHORT)] == ["4 pieces"]
+    assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
+
+
+def test_a_line_without_end_costs_its_job_alone(registry: Registry, tmp_path: Path) -> None:
+    updates: list[Update] = []
+    asyncio.run(pool(tmp_path, updates, [CPU]).run([job(registry, seed) for seed in (ENDLESS, SUCCEEDS)]))
+    assert [ended.outcome for ended in ends(updates, ENDLESS)] == ["died", "died", "failed"]
+    assert "the worker could not be talked to (ValueError)" in ends(updates, ENDLESS)[0].reason
+    assert [ended.outcome for ended in ends(updates, SUCCEEDS)] == ["success"]
 
 
 def test_a_job_that_began_with_less_does_not_take_back_what_is_known(registry: Registry) -> None:

@@ -141,6 +141,7 @@ def test_an_nll_above_that_of_knowing_nothing_is_a_caution(registry: Registry) -
 
     labels = len(scored(registry, "bert", 0.80, 0.40).views[0].per_label.support)
     assert sentences(np.log(labels) - 0.01) == ()
+    assert sentences(np.log(labels) + 0.0001) == ()  # which would be printed alike
     (said,) = sentences(np.log(labels) + 0.01)
     assert said.startswith(
         f"The NLL of BERT, {np.log(labels) + 0.01:.3f}, is higher than that of giving every label the "

@@ -52,6 +52,12 @@ def test_all_gpus_are_found_and_named() -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
+def test_a_gpu_is_named_also_by_the_beginning_of_its_uuid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-3333")
+    assert [device.name for device in find_devices()] == ["NVIDIA A100-SXM4-40GB"]
+
+
+@pytest.mark.usefixtures("two_gpus")
 def test_gpus_are_found_beside_one_that_nvidia_smi_complains_of(tmp_path: Path) -> None:
     with (tmp_path / "nvidia-smi").open("a") as tool:
         tool.write("exit 15\n")
@@ -95,6 +101,9 @@ def test_without_nvidia_smi_torch_is_asked_where_there_are_device_files(
         ("-1", []),
         ("NoDevFiles", []),
         ("0,-1,1", ["0"]),
+        ("GPU-3333", ["GPU-3333"]),
+        ("GPU-9999,0", []),
+        ("MIG-GPU-11111111-aaaa/1/0", ["MIG-GPU-11111111-aaaa/1/0"]),
         ("0,7", ["0"]),
         ("1,0,1", ["1", "0"]),
     ],

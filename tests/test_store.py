@@ -1,6 +1,7 @@
 """Results on disk: what is written is read, what is damaged is named and kept, nothing half-written counts."""
 
 import base64
+import errno
 import gc
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 from benchmark.errors import UserError
 from benchmark.registry import Registry, Subject, method_view
 from benchmark.specs import readable_name
-from benchmark.store import Result, ResultFolder, claim, is_held, packed_size
+from benchmark.store import CannotClaim, Result, ResultFolder, claim, is_held, packed_size
 from benchmark.store.logits import pack
 from tests.results import failed_result, made_logits, made_result
 
@@ -199,6 +200,32 @@ def test_room_is_asked_for_without_a_trace(folder: ResultFolder, result: Result)
     assert list((folder.folder / "logits").iterdir()) == []
 
 
+def test_a_folder_that_nothing_can_be_written_in_is_told_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, dir: Path, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(dir))
+
+    monkeypatch.setattr("benchmark.store.folder.tempfile.TemporaryFile", refused)
+    with pytest.raises(UserError, match=r"/tiny cannot hold results: Permission denied\."):
+        ResultFolder(tmp_path, "tiny").make()
+
+
+def test_where_a_file_can_have_no_second_name_it_is_renamed(
+    folder: ResultFolder, result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refused)
+    folder.save(result)
+    folder.path(result.run).write_text("{", encoding="ascii")
+    (unusable,) = folder.outlines()[1]
+    target = folder.set_aside(unusable)
+    assert target.read_text(encoding="ascii") == "{"
+    assert not folder.path(result.run).exists()
+
+
 def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result: Result) -> None:
     folder.save(result)
     path = folder.path(result.run)
@@ -374,6 +401,21 @@ def test_a_claim_is_held_by_one_and_given_back(folder: ResultFolder, result: Res
     assert not is_held(folder.claims, result.run)
     with claim(folder.claims, result.run) as again:
         assert again
+
+
+def test_a_claim_that_cannot_be_tried_for_is_one_sentence(folder: ResultFolder, result: Result) -> None:
+    with claim(folder.claims, result.run):
+        pass
+    (path,) = folder.claims.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o666  # a folder may be several people's
+    path.unlink()
+    path.mkdir()
+    with (
+        pytest.raises(CannotClaim, match=r"\.lock cannot be locked: Is a directory; "),
+        claim(folder.claims, result.run),
+    ):
+        pytest.fail("it was claimed")
+    assert not is_held(folder.claims, result.run)
 
 
 def test_the_claim_of_a_killed_process_is_free(folder: ResultFolder, result: Result, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import torch
 
 from benchmark import losses
 from benchmark.data import load_corpus
+from benchmark.errors import UserError
 from benchmark.losses import cross_entropy, poscal_loss, poscal_reverse_loss
 from benchmark.metrics import softmax
 from benchmark.models import (
@@ -120,6 +121,13 @@ def test_at_least_one_epoch_comes_first() -> None:
     assert events[0]["rau"]["after_epochs"] == 1
     late = rau(start=StartByEntropy(until_entropy=1.0, at_least_epochs=2, at_most_share=0.5))
     assert not epochs(Objective((plain(), late), 4, 10, 1, CPU, 0), [0.1, 0.1])[0]
+
+
+def test_a_table_that_is_first_made_after_the_last_step_is_refused() -> None:
+    with pytest.raises(UserError, match="The only table of poscal would be made after the last step"):
+        Objective((plain(), poscal(updates_per_epoch=3)), 4, 1, 1, CPU, 0)
+    Objective((plain(), poscal(updates_per_epoch=3)), 4, 1, 2, CPU, 0)
+    Objective((plain(), poscal(updates_per_epoch=3)), 4, 2, 1, CPU, 0)
 
 
 @pytest.mark.parametrize("n_epochs", [1, 2, 3])

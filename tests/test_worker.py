@@ -22,7 +22,7 @@ from benchmark.plan import make_plan
 from benchmark.registry import Inputs, Registry, Subject, resolve_run, select_tables
 from benchmark.rescoring import score_again
 from benchmark.scoring import score
-from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity
+from benchmark.specs import OwnCalibrator, RunSpec, ViewSpec, identity, readable_name
 from benchmark.store import KnownResults, Logits, Result, ResultFolder, ViewRecord, packed_size
 from benchmark.stored_scores import score_and_save
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData
@@ -153,6 +153,16 @@ def test_where_no_room_is_left_nothing_is_trained(
     ended = Worker(worker_setup(tmp_path), io.StringIO()).handle(job_of(registry, real.run))
     assert (ended.outcome, ended.reason) == ("failed", "OSError: [Errno 28] No space left on device")
     assert asked == [packed_size(20, 10, 3, 0)]
+
+
+def test_a_run_that_cannot_be_claimed_has_failed_with_a_reason(registry: Registry, tmp_path: Path) -> None:
+    worker = Worker(worker_setup(tmp_path), io.StringIO())
+    run = made_result(registry, Subject("tnews", "base", "bert")).run
+    (worker.folder.claims / f"{readable_name(run)}.lock").mkdir(parents=True)
+    ended = worker.handle(job_of(registry, run))
+    assert (ended.outcome, ended.was_the_last) == ("failed", False)
+    assert ended.reason.startswith("input: ")
+    assert ended.reason.endswith(".lock cannot be locked: Is a directory; make it yours, or delete it.")
 
 
 def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, tmp_path: Path) -> None:

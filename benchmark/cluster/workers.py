@@ -17,7 +17,7 @@ from benchmark.environment import code_state
 from benchmark.errors import first_line
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.schedule import NoPlace
-from benchmark.store import Damaged, ResultFolder, claim
+from benchmark.store import CannotClaim, Damaged, ResultFolder, claim
 
 _SECONDS_FOR_A_PLACE = 120.0  # long enough for a node that comes back, and for the shipped code to be unpacked
 _SECONDS_BETWEEN_TRIES = 1.0
@@ -72,6 +72,12 @@ class RayWorker:
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
         """Have a job done on the node and store its files here, unless another command holds it or has done it."""
         started = time.monotonic()
+        try:
+            return await self._do(job, on_epoch, started)
+        except CannotClaim as error:
+            return JobEnded(outcome="failed", seconds=0.0, reason=f"input: {error}", worker_goes_on=True)
+
+    async def _do(self, job: Job, on_epoch: Callable[[EpochDone], None], started: float) -> JobEnded:
         outcome: Literal["died", "failed"]
         with claim(self.folder.claims, job.run) as ours:
             if not ours:

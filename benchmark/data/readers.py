@@ -208,6 +208,10 @@ def _read_parquet(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, d
                 if names.count(column) > 1:
                     raise UserError(f'{path}: {names.count(column)} columns are called "{column}"; rename one.')
             records = file.read(columns=list(columns)).to_pylist()
+    except OverflowError as error:  # a date, or a duration
+        raise UserError(
+            f"{path}: a value is none that Python can have ({first_line(error)}); give it as text."
+        ) from None
     except (ArrowException, ValueError, KeyError) as error:
         raise UserError(f"{path}: this is not Parquet: {first_line(error)}.") from None
     yield from enumerate(records, start=1)
@@ -223,7 +227,10 @@ def _as_text(value: Any, column: str, place: str) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    shown = json.dumps(value, default=str)
+    try:
+        shown = json.dumps(value)
+    except TypeError:  # a date, say, which in quotes would look like text
+        shown = f"{value} ({type(value).__name__})"
     raise UserError(f'{place}: "{column}" must be text, not {shown}.')
 
 

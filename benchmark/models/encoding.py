@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import (
     AlbertTokenizer,
@@ -59,7 +59,7 @@ class TextEncoder(nn.Module):
         self.transformer = transformer
         config = transformer.config
         self.hidden = int(config.hidden_size)
-        self.padding = int(config.pad_token_id if config.pad_token_id is not None else 0)
+        self.padding = int(getattr(config, "pad_token_id", None) or 0)
         kind = config.model_type
         self.packed = kind in _BLOCK_MASKED | _BLOCK_MASKED_AFTER_PADDING | _PERMUTATION_MASKED
         self._permutation = kind in _PERMUTATION_MASKED
@@ -69,11 +69,28 @@ class TextEncoder(nn.Module):
         self._longest = int(config.max_position_embeddings) - self._first_position if absolute else None
 
     def require_room_for(self, max_length: int) -> None:
-        """Raises UserError where texts of so many tokens have more positions than the encoder was trained with."""
-        if self._longest is not None and max_length > self._longest:
+        """Raises UserError where texts of so many tokens have more positions than the encoder was trained with. Of a
+        family that is not known, a text of that length is tried.
+        """
+        takes = "" if self._longest is None or max_length <= self._longest else f"the {self._longest} tokens that "
+        if not self.packed:
+            try:
+                _encode_at_random(self, [max_length])
+            except Exception:  # whatever a model of an unknown family does with more than it takes
+                takes = "what "
+        if takes:
             raise UserError(
-                f"max_length {max_length} is more than the {self._longest} tokens that this encoder takes; lower it in "
-                "the profile's training rules."
+                f"max_length {max_length} is more than {takes}this encoder takes; lower it in the profile's training "
+                "rules."
+            )
+
+    def require_tokens(self, tokens: NDArray[np.int32]) -> None:
+        """Raises UserError where any of these ids has no vector: its tokenizer is that of another encoder."""
+        embedding = self.transformer.get_input_embeddings()
+        if isinstance(embedding, nn.Embedding) and tokens.max() >= embedding.num_embeddings:
+            raise UserError(
+                f"The tokenizer gives ids up to {tokens.max()}, but the encoder has only {embedding.num_embeddings} "
+                "vectors: the files of its folder do not belong together; take a copy where they do."
             )
 
     def forward(self, texts: TextsOnDevice, batch: LaidOut) -> Tensor:
@@ -123,6 +140,8 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
     transformers_logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
+            raise UserError(f"{folder} has relative positions (says its config.json), which transformers has dropped.")
         if getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False):
             raise UserError(f"{folder} holds a decoder (says its config.json), whose [CLS] is no vector of a text.")
         available = config.num_hidden_layers
@@ -137,7 +156,9 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
             output_loading_info=True,
             **overrides,
         )
-    except (OSError, ValueError, RuntimeError, AssertionError, SafetensorError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # whatever a configuration of an unknown family leads to
         raise UserError(f"{folder} cannot be loaded as an encoder: {first_line(error)}.") from None
     finally:
         transformers_logging.set_verbosity(before)
@@ -148,7 +169,10 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
         )
     if getattr(transformer, "pooler", None) is not None:
         transformer.pooler = nn.Identity()  # the encoded vector is the hidden state itself
-    loaded = TextEncoder(transformer)
+    try:
+        loaded = TextEncoder(transformer)
+    except AttributeError as error:  # of a vision model, say
+        raise UserError(f"{folder} cannot be used as an encoder: {first_line(error)}.") from None
     _try_out(loaded, folder)
     return loaded
 
@@ -156,24 +180,13 @@ def load_encoder(encoder: Encoder, folder: Path) -> TextEncoder:
 @torch.inference_mode()
 def _try_out(encoder: TextEncoder, folder: Path) -> None:
     """Refuse an encoder whose vector of a text does not depend on the text, or depends on others beside it."""
-    n_tokens = int(encoder.transformer.config.vocab_size)
-    generator = np.random.default_rng(0)
-    lengths = np.array([9, 5, 7, 3, 12, 4, 10, 6])  # enough for texts of two lengths in one padded part
-    tokens = generator.integers(min(5, n_tokens - 1), n_tokens, size=lengths.sum()).astype(np.int32)
-    tokens[tokens == encoder.padding] = n_tokens - 1 if encoder.padding != n_tokens - 1 else 0
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    tokens[starts[:-1]] = tokens[0]  # as [CLS] is: the same in all
-    texts = TokenisedTexts(tokens, starts, np.zeros(len(lengths), np.int64), None)
-    on_device = TextsOnDevice.of(texts, encoder.padding, torch.device("cpu"))
-    encoder.eval()
     try:
-        together = encoder(on_device, lay_out(texts, np.arange(len(lengths)), encoder.packed))
-        alone = [encoder(on_device, lay_out(texts, np.array([text]), encoder.packed)) for text in range(len(lengths))]
+        # enough for texts of two lengths in one padded part
+        together, by_itself = _encode_at_random(encoder, [9, 5, 7, 3, 12, 4, 10, 6])
     except Exception as error:  # whatever a model of an unknown family does with these inputs
         raise UserError(
             f"{folder} cannot be used as an encoder: {type(error).__name__}: {first_line(error)}."
         ) from error
-    by_itself = torch.cat(alone)
     size = float(by_itself.abs().max())
     if not float((together - by_itself).abs().max()) <= _SAME * size:
         raise UserError(f"{folder}: what this encoder gives for a text depends on the texts beside it; take another.")
@@ -181,6 +194,25 @@ def _try_out(encoder: TextEncoder, folder: Path) -> None:
         raise UserError(
             f"{folder}: the vector of this encoder's first token does not depend on the text; take another."
         )
+
+
+@torch.inference_mode()
+def _encode_at_random(encoder: TextEncoder, lengths: list[int]) -> tuple[Tensor, Tensor]:
+    """Vectors of texts of these lengths, made of random tokens after the same first one: encoded together, and each by
+    itself.
+    """
+    n_tokens = int(encoder.transformer.config.vocab_size)
+    generator = np.random.default_rng(0)
+    tokens = generator.integers(min(5, n_tokens - 1), n_tokens, size=sum(lengths)).astype(np.int32)
+    tokens[tokens == encoder.padding] = n_tokens - 1 if encoder.padding != n_tokens - 1 else 0
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    tokens[starts[:-1]] = tokens[0]  # as [CLS] is
+    texts = TokenisedTexts(tokens, starts, np.zeros(len(lengths), np.int64), None)
+    on_device = TextsOnDevice.of(texts, encoder.padding, torch.device("cpu"))
+    encoder.eval()
+    together: Tensor = encoder(on_device, lay_out(texts, np.arange(len(lengths)), encoder.packed))
+    alone = [encoder(on_device, lay_out(texts, np.array([text]), encoder.packed)) for text in range(len(lengths))]
+    return together, torch.cat(alone)
 
 
 def load_tokenizer(encoder: Encoder, folder: Path) -> Any:

@@ -62,14 +62,32 @@ def build_head(spec: Head, hidden: int, n_labels: int, generator: torch.Generato
     return LinearDecoder(spec.dropout, hidden, n_labels, generator)
 
 
+class OwnDecoder(nn.Module):
+    """The user's head. Where it fails, the error names its function."""
+
+    def __init__(self, function: str, head: nn.Module) -> None:
+        super().__init__()
+        self.function = function
+        self.head = head
+
+    def forward(self, encoded: Tensor) -> Tensor:
+        logits: Tensor = own_code.tried(self.function, self.head, encoded)
+        return logits
+
+
 def _own_head(spec: OwnHead, hidden: int, n_labels: int, generator: torch.Generator) -> nn.Module:
-    """The user's head; it must give a logit a label."""
+    """The user's head; it must give a logit a label, for each text by itself."""
     made = own_code.call(spec.function, spec.sha256, hidden, n_labels, generator, **spec.settings)
     if not isinstance(made, nn.Module):
         raise UserError(f"{spec.function} must give a torch module, not {type(made).__name__}.")
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in made.modules()):
+        raise UserError(
+            f"The head of {spec.function} has a batch normalisation, whose result depends on how a batch is cut; take "
+            "one that looks at each text by itself (LayerNorm)."
+        )
     with torch.no_grad():
         found = own_code.tried(spec.function, made.eval(), torch.zeros(2, hidden))
     if not isinstance(found, Tensor) or found.shape != (2, n_labels):
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise UserError(f"The head of {spec.function} must give (B, {n_labels}) logits for (B, {hidden}), not {shape}.")
-    return made.train()
+    return OwnDecoder(spec.function, made.train())

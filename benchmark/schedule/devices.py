@@ -67,7 +67,7 @@ def find_devices() -> list[Device]:
         return _found_by_torch(visible) or [_cpu()]
     if visible is not None:
         tokens = _visible_tokens(visible, names)
-        return [Device("cuda", names.get(token, f"GPU {token}"), token) for token in tokens] or [_cpu()]
+        return [Device("cuda", names.get(_whole(token, names), f"GPU {token}"), token) for token in tokens] or [_cpu()]
     return [Device("cuda", names[token], token) for token in whole] or [_cpu()]
 
 
@@ -106,16 +106,23 @@ def _cpu() -> Device:
 
 
 def _visible_tokens(visible: str, names: dict[str, str]) -> list[str]:
-    """The devices that CUDA would see, each once: indices and names up to the first that is none, as -1, nothing, or an
-    index beyond the last; none where there is no driver.
+    """The devices that CUDA would see, each once: indices and names up to the first that is none, as -1, nothing, an
+    index beyond the last, or a UUID that no GPU's begins with; none where there is no driver.
     """
     tokens: list[str] = []
     for token in (part.strip() for part in visible.split(",")):
-        known = token in names if token.isdigit() else token.startswith(("GPU-", "MIG-"))
+        # of a part by MIG there is an older name, too, which is not listed
+        known = token in names or (token.startswith("GPU-") and _whole(token, names) in names) or token[:4] == "MIG-"
         if not names or not known:
             break
         tokens.append(token)
     return list(dict.fromkeys(tokens))
+
+
+def _whole(token: str, names: dict[str, str]) -> str:
+    """The UUID that a token begins as the only one: CUDA takes as much of it as tells it from others."""
+    found = [name for name in names if token and name.startswith(token)]
+    return found[0] if len(found) == 1 else token
 
 
 def _gpu_names() -> tuple[dict[str, str], list[str]]:

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup, parse_event
 from benchmark.schedule.devices import Device, Slot, find_devices, make_slots
 from benchmark.schedule.pool import NoPlace, PoolWorker
@@ -142,7 +140,7 @@ class WorkerProcess:
                 elif isinstance(event, JobEnded):
                     return event
             code = await self.process.wait()
-        except (ConnectionError, ValidationError) as error:
+        except (ConnectionError, ValueError) as error:  # no event, or a line without end
             reason = f"the worker could not be talked to ({type(error).__name__})"
             return JobEnded(outcome="died", seconds=0.0, reason=reason, log=str(self.log))
         return JobEnded(outcome="died", seconds=0.0, reason=_in_words(code), log=str(self.log))

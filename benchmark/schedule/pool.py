@@ -147,8 +147,10 @@ class Pool:
             known = self.pieces.get(_memory_of(job), 1)  # of a job that began when less was known, perhaps
             self.pieces[_memory_of(job)] = max(known, 2 * job.pieces)
             self.pending.insert(0, job)
+        run_id = identity(job.run)
+        if ended.outcome == "success" and self.deaths[run_id]:  # so many pieces it took, perhaps
+            self.pieces[_memory_of(job)] = max(self.pieces.get(_memory_of(job), 1), job.pieces)
         if ended.outcome == "died":
-            run_id = identity(job.run)
             self.deaths[run_id] += 1
             if self.deaths[run_id] >= _MOST_ATTEMPTS:
                 ended = ended.model_copy(update={"outcome": "failed", "over_deaths": True})

@@ -1,6 +1,6 @@
 """Results on disk: their schema, their folder, claims on runs."""
 
-from benchmark.store.claiming import HELD, SCORING_PATIENCE, claim, is_held
+from benchmark.store.claiming import HELD, SCORING_PATIENCE, CannotClaim, claim, is_held
 from benchmark.store.folder import RESULTS, ResultFolder, Unusable
 from benchmark.store.known import KnownResults
 from benchmark.store.likeness import has_measures
@@ -36,6 +36,7 @@ __all__ = [
     "RESULTS",
     "SCHEMA_VERSION",
     "SCORING_PATIENCE",
+    "CannotClaim",
     "CorruptionRecord",
     "Damaged",
     "DataRecord",

@@ -6,10 +6,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from benchmark.errors import UserError
 from benchmark.specs import RunSpec, readable_name
 
 SCORING_PATIENCE = 60.0  # seconds to wait for another command that scores the same run, which takes it a few
 HELD = "another command works on it, so it was not scored; run this again after that"
+
+
+class CannotClaim(UserError):
+    """A claim that cannot even be tried for."""
 
 
 @contextmanager
@@ -18,15 +23,20 @@ def claim(folder: Path, run: RunSpec, timeout: float = 0.0) -> Iterator[bool]:
 
     A claim is an operating system's lock on a file, held while the block runs. The system gives it up when its
     process ends, however that ends, so a dead holder blocks nobody, and there is no clock to disagree about. Machines
-    that share a file system share the claims as far as that file system shares its locks (NFS version 4 does).
+    that share a file system share the claims as far as that file system shares its locks (NFS version 4 does). The
+    files hold nothing, and anybody may lock them, for a folder may be several people's. Raises CannotClaim where one
+    cannot be opened.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f"{readable_name(run)}.lock")
+    path = folder / f"{readable_name(run)}.lock"
+    lock = FileLock(path, mode=0o666)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=timeout)
     except Timeout:
         yield False
         return
+    except OSError as error:
+        raise CannotClaim(f"{path} cannot be locked: {error.strerror}; make it yours, or delete it.") from None
     try:
         yield True
     finally:
@@ -34,6 +44,9 @@ def claim(folder: Path, run: RunSpec, timeout: float = 0.0) -> Iterator[bool]:
 
 
 def is_held(folder: Path, run: RunSpec) -> bool:
-    """Whether somebody works on a run at this moment."""
-    with claim(folder, run) as ours:
-        return not ours
+    """Whether somebody works on a run at this moment, as far as that can be told."""
+    try:
+        with claim(folder, run) as ours:
+            return not ours
+    except CannotClaim:
+        return False

@@ -47,11 +47,17 @@ class ResultFolder:
         self.claims = self.folder / "claims"
 
     def make(self) -> None:
-        """Make the folder where it is not there. Raises UserError where that cannot be."""
+        """Make the folder where it is not there. Raises UserError where that cannot be, or nothing can be written in
+        it: better known before a training than after it.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, self.claims):
+                folder.mkdir(exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder, prefix=".room"):
+                    pass
         except OSError as error:
-            raise UserError(f"{self.folder} cannot be made for results: {error.strerror}.") from None
+            raise UserError(f"{self.folder} cannot hold results: {error.strerror}.") from None
 
     def require_room(self, size: int) -> None:
         """Raises OSError where so many bytes cannot be written here: better known before a training than after it."""
@@ -128,6 +134,9 @@ class ResultFolder:
                 os.link(unusable.path, target)
             except FileExistsError:
                 continue
+            except OSError:  # some file systems give no file a second name
+                unusable.path.rename(target)
+                return target
             unusable.path.unlink()
             return target
         raise AssertionError("unreachable: the numbers do not end")

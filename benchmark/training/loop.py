@@ -1,5 +1,6 @@
 """The training loop. It knows tensors, not files: a run and its data in, logits and a history out."""
 
+import random
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -125,7 +126,10 @@ def train(
 
 
 def _fresh_head(run: RunSpec, hidden: int, n_labels: int) -> nn.Module:
-    torch.manual_seed(sub_seed(run.seed, "head", "modules"))  # a user's own head may draw from torch's generator, too
+    # a user's own head may draw from torch's generator, too, and functions of theirs from Python's and numpy's
+    torch.manual_seed(sub_seed(run.seed, "head", "modules"))
+    random.seed(sub_seed(run.seed, "own", "python"))
+    np.random.seed(sub_seed(run.seed, "own", "numpy") % 2**32)
     return build_head(run.head, hidden, n_labels, torch.Generator().manual_seed(sub_seed(run.seed, "head")))
 
 
@@ -284,12 +288,13 @@ def _batches(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]
     return (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _random_state(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Of the host, from which a user's own head may draw wherever it is computed, and of the device."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
 
-def _set_random_state(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
+def _set_random_state(device: torch.device, state: tuple[Tensor, Tensor | None]) -> None:
+    of_host, of_device = state
+    torch.set_rng_state(of_host)
+    if of_device is not None:
+        torch.cuda.set_rng_state(of_device, device)

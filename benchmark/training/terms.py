@@ -147,6 +147,11 @@ class _Poscal(LiveTerm):
         self.label_index = torch.arange(n_labels, device=device)
         self.middles = (torch.arange(spec.bins, device=device)[:, None] + 0.5) / spec.bins
         updates = min(spec.updates_per_epoch, steps_per_epoch)
+        if n_epochs == 1 and updates == 1:
+            raise UserError(
+                "The only table of poscal would be made after the last step, so it would never act: train for more "
+                "epochs, or in smaller batches."
+            )
         self.update_after = {steps_per_epoch * (number + 1) // updates - 1 for number in range(updates)}
 
     def value(self, logits: Tensor, labels: Tensor) -> Tensor | None:
@@ -216,6 +221,8 @@ def _own_term(spec: OwnTerm, function: Callable[..., Any], logits: Tensor, label
     if not isinstance(value, Tensor) or value.ndim:
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UserError(f"{spec.function} must give a scalar tensor, not {found}.")
+    if value.device != logits.device:
+        raise UserError(f"{spec.function} must give its value on the device of the logits, {logits.device}.")
     if logits.requires_grad and not value.requires_grad:
         raise UserError(
             f"{spec.function} gives a value that does not hang on the logits (a tensor made anew, detached, counted), "
