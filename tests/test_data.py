@@ -327,6 +327,33 @@ def test_fewer_training_rows_leave_the_other_rows_as_they_are(tmp_path: Path) ->
     assert every.fingerprint == whole.fingerprint
 
 
+def test_rows_drawn_by_label_hold_repeated_texts_as_the_whole_does(tmp_path: Path) -> None:
+    """A fifth of the texts stands twice or more."""
+    lines = [
+        f"{'twice' if row % 5 == 0 else 'once'} {row % 50 if row % 5 == 0 else row},{'ab'[row % 2]}"
+        for row in range(600)
+    ]
+    write(tmp_path, "train.csv", "text,intent\n" + "\n".join(lines) + "\n")
+    write(tmp_path, "test.csv", CSV)
+    shares = []
+    for seed in range(10):
+        drawn = dataset(train_rows={"rows": 100, "seed": seed, "stratified": True})
+        texts = load_corpus("mine", drawn, [tmp_path]).train.texts
+        shares.append(sum(text.startswith("twice") for text in texts) / len(texts))
+    assert 0.15 < sum(shares) / len(shares) < 0.25
+
+
+def test_texts_that_stand_once_are_held_out_while_their_label_has_any(tmp_path: Path) -> None:
+    """Each label has three texts that stand once, as many as are held out of it, and one that stands seven times."""
+    lines = [f"{label} {number if number < 3 else 'again'},{label}" for label in "abcdef" for number in range(10)]
+    write(tmp_path, "train.csv", "text,intent\n" + "\n".join(lines) + "\n")
+    write(tmp_path, "test.csv", CSV)
+    for seed in range(10):
+        held_out = dataset(validation={"rows": 18, "seed": seed, "stratified": True})
+        corpus = load_corpus("mine", held_out, [tmp_path])
+        assert not [text for text in corpus.validation.texts if text.endswith("again")]
+
+
 def test_training_rows_that_are_not_there_and_labels_that_would_be_lost(tmp_path: Path) -> None:
     write(tmp_path, "train.csv", CSV)
     write(tmp_path, "test.csv", CSV)

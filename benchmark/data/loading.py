@@ -105,17 +105,15 @@ def _hold_out(name: str, split: str, train: Split, wanted: DrawnRows) -> tuple[S
     """
     random = np.random.default_rng(wanted.seed)
     order = random.permutation(len(train))
-    candidates = _by_label(train.labels, order) if wanted.stratified else order
-    if wanted.rows >= len(train) or wanted.rows > len(candidates):
+    most = len(train) - (len(np.unique(train.labels)) if wanted.stratified else 1)
+    if wanted.rows > most:
         kept = " (each label keeps one)" if wanted.stratified else ""
         raise UserError(
             f'Data set "{name}": {wanted.rows} {split} rows cannot be held out of {len(train)} training rows{kept}.'
         )
-    chosen = candidates[: wanted.rows]
+    chosen = order[: wanted.rows]
     if wanted.stratified:
-        shares, labels = _shares(np.bincount(train.labels), wanted.rows, random), train.labels[candidates]
-        place = np.arange(len(candidates)) - np.searchsorted(labels, labels)  # among those of its label
-        chosen = _without_repeats(train, candidates, candidates[place < shares[labels]])
+        chosen = _without_repeats(train, order, _by_share(train.labels, order, wanted.rows, random))
     held_out = np.zeros(len(train), dtype=bool)
     held_out[chosen] = True
     return _subset(train, ~held_out), _subset(train, held_out)
@@ -133,10 +131,14 @@ def _drawn(name: str, train: Split, wanted: DrawnRows, label_names: tuple[str, .
     n_labels = len(np.unique(train.labels))
     if wanted.rows < n_labels:
         raise UserError(f'Data set "{name}": train.rows: {wanted.rows} is too few for its {n_labels} labels.')
-    if wanted.stratified:
-        return _hold_out(name, "train", train, wanted.model_copy(update={"rows": others}))[0]
+    random = np.random.default_rng(wanted.seed)
+    order = random.permutation(len(train))
     kept = np.zeros(len(train), dtype=bool)
-    kept[np.random.default_rng(wanted.seed).permutation(len(train))[: wanted.rows]] = True
+    if wanted.stratified:  # as they come: rows whose text stands more than once are no reason to be drawn
+        kept[:] = True
+        kept[_by_share(train.labels, order, others, random)] = False
+        return _subset(train, kept)
+    kept[order[: wanted.rows]] = True
     lost = np.setdiff1d(train.labels, train.labels[kept])
     if len(lost):
         raise UserError(
@@ -161,21 +163,29 @@ def _shares(counts: np.ndarray, rows: int, random: np.random.Generator) -> np.nd
     return given
 
 
-def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The rows in ``order`` sorted by label, without the first of each."""
+def _by_share(labels: np.ndarray, order: np.ndarray, rows: int, random: np.random.Generator) -> np.ndarray:
+    """So many rows, of each label its share of those that come first in ``order``, but never the very first."""
+    _, candidates = _by_label(labels, order)
+    shares, of_candidates = _shares(np.bincount(labels), rows, random), labels[candidates]
+    place = np.arange(len(candidates)) - np.searchsorted(of_candidates, of_candidates)  # among those of its label
+    chosen: np.ndarray = candidates[place < shares[of_candidates]]
+    return chosen
+
+
+def _by_label(labels: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows in ``order`` sorted by label: the first of each, and the others."""
     ordered = order[np.argsort(labels[order], kind="stable")]
     first = np.concatenate([[True], labels[ordered][1:] != labels[ordered][:-1]])
-    others: np.ndarray = ordered[~first]
-    return others
+    return ordered[first], ordered[~first]
 
 
-def _without_repeats(train: Split, candidates: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The chosen rows, each whose text stands more than once replaced by a candidate of its label whose text does not,
-    while there are such.
+def _without_repeats(train: Split, order: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The chosen rows, each whose text stands more than once replaced by one of its label whose text does not, while
+    there are such, the first of the label last of all.
     """
     counts, labels, taken = Counter(train.texts), train.labels.tolist(), set(chosen.tolist())
     spare: dict[int, list[int]] = defaultdict(list)
-    for row in candidates.tolist():
+    for row in np.concatenate(_by_label(train.labels, order)).tolist():
         if counts[train.texts[row]] == 1 and row not in taken:
             spare[labels[row]].append(row)
     return np.array(
