@@ -18,9 +18,9 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Kno
     ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
     content of its data was, as long as all results agree on it.
     """
+    profile = registry.profile(profile_name)
     known = {name: finished(name) for name in registry.profiles}
     plan = _plan(registry, profile_name, known[profile_name])
-    profile = registry.profile(profile_name)
     every = list(registry.tables)
     tables = narrowed(registry, profile_name, registry.tables)
     compared = {row.method for table in tables.values() for row in table.every_row}

@@ -61,6 +61,8 @@ def _takes(path: Path, node: ast.FunctionDef, n_arrays: int, settings: Collectio
     needed += [argument.arg for argument, default in only_by_name if default is None]
     by_name = [*positional[n_arrays:], *(argument.arg for argument in arguments.kwonlyargs)]
     here = f"{path}:{node.lineno}: {node.name}"
+    if len(positional) < n_arrays and arguments.vararg is None:
+        raise UserError(f"{here} is given {n_arrays} arguments before its settings, and takes {len(positional)}.")
     for setting in settings:
         if setting in positional[:n_arrays]:
             raise UserError(f'{here} is given "{setting}" as an array; it is no setting.')

@@ -59,6 +59,8 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
         raise UserError("--list says what there is; leave out --data.")
     if arguments.profile is not None:
         raise UserError("--data makes a profile of its own: leave out --profile (or --data, to go on).")
+    if arguments.search is not None:
+        raise UserError("--data writes the entries of a comparison: make it first, then --search by its --profile.")
     if arguments.table != ["all"] or arguments.datasets is not None:
         given = "--table" if arguments.table != ["all"] else "--datasets"
         raise UserError(f"--data makes a table of its own, of this data alone: leave out {given}.")

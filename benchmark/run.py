@@ -34,6 +34,7 @@ from benchmark.estimates import Estimator, Work, work_of
 from benchmark.execution import Placed, carry_out, recorded_name
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
+from benchmark.own_data import declares_profile
 from benchmark.own_options import add_own_data_options, own_profile
 from benchmark.own_report import report_comparison
 from benchmark.plan import PlannedRun, make_plan
@@ -120,8 +121,7 @@ def _command(arguments: argparse.Namespace) -> int:
         outcome = carry_out(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored and not outcome.unscored
     code = _print_end(console, asked, outcome, all_scored)
-    of_own_data = (asked.own_folder / f"{profile_name}.yaml").is_file()
-    if of_own_data and not asked.searches:
+    if declares_profile(asked.own_folder, profile_name) and not asked.searches:
         report_comparison(console, registry, profile_name, asked.tables, folder, asked.where, arguments.tables_dir)
     return code if all_scored else SOME_FAILED
 

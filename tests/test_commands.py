@@ -325,6 +325,7 @@ WRONG = [
         "--list says all that there is in a profile; leave out --seeds, --redo.",
     ),
     (["run", "--list", "--table", "noise"], "leave out --table."),
+    (["run", "--list", "--profile", "compct"], 'there is no profile "compct"; did you mean "compact"?'),
     (["prepare", "--encoder-dir", "not/there"], "--encoder-dir: not/there is not a folder."),
     (["run", "--jobs-per-device", "0"], "0 is not a whole number from 1 to 9999"),
 ]

@@ -271,6 +271,13 @@ def test_a_wrong_csv_stops_with_file_and_line(tmp_path: Path, train: bytes, sent
         load_corpus("mine", dataset(), [tmp_path])
 
 
+@pytest.mark.parametrize("pattern", ["**x", "."])
+def test_what_is_no_pattern_of_files_is_one_sentence(tmp_path: Path, pattern: str) -> None:
+    write(tmp_path, "train.csv", CSV)
+    with pytest.raises(UserError, match=r"is no name or pattern of files|no file"):
+        load_corpus("mine", dataset(train=[pattern], test=["train.csv"]), [tmp_path])
+
+
 def test_a_json_line_that_is_none(tmp_path: Path) -> None:
     declared = dataset(format="json_lines", train=["train.json"], test=["train.json"])
     for content, sentence in (

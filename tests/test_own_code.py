@@ -242,6 +242,11 @@ def test_a_file_that_needs_another_one_beside_it_is_refused_with_its_line(own: P
         (", settings: {scale: 2.0}", "", r'parts\.py:\d+: gap needs "scale" among the settings\.$'),
         ("settings: {width: 8}", "settings: {}", r'parts\.py:\d+: two_layers needs "width" among the settings\.$'),
         ('function: "parts:gap"', 'function: "parts:bound_anew"', None),
+        (
+            '"parts:gap", weight: 0.1, settings: {scale: 2.0}',
+            '"parts:too_few", weight: 0.1',
+            r"parts\.py:\d+: too_few is given 2 arguments before its settings, and takes 1\.$",
+        ),
     ],
 )
 def test_settings_that_a_function_does_not_take_are_told_from_its_source(
@@ -249,6 +254,9 @@ def test_settings_that_a_function_does_not_take_are_told_from_its_source(
 ) -> None:
     more = """
 def needs(logits, labels, scale, *, factor): ...
+
+
+def too_few(logits): ...
 
 
 def takes_all(logits, labels, **settings): ...

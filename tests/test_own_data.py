@@ -22,7 +22,7 @@ from benchmark.data import check_corpus, load_corpus
 from benchmark.declarations import Dataset
 from benchmark.errors import UserError
 from benchmark.inputs import FoundInputs, places
-from benchmark.own_data import OwnFiles, own_entries, own_files, write_own_entries
+from benchmark.own_data import OwnFiles, declares_profile, own_entries, own_files, write_own_entries
 from benchmark.own_report import report_comparison
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import Inputs, Registry, Subject, load_registry, select_tables
@@ -467,6 +467,14 @@ def generated(n: int) -> list[tuple[str, str]]:
     ]
 
 
+def test_own_data_are_a_profile_in_the_file_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("profiles: {mine: {description: Mine.}}", encoding="utf-8")
+    (tmp_path / "small.yaml").write_text("tables: {extra: {number: '1'}}", encoding="utf-8")
+    (tmp_path / "broken.yaml").write_text("profiles: {broken: ", encoding="utf-8")
+    found = [name for name in ("mine", "small", "broken", "not_there") if declares_profile(tmp_path, name)]
+    assert found == ["mine"]
+
+
 def test_an_own_file_that_is_left_out_is_told_once(experiments: Path, tmp_path: Path, cache_dir: Path) -> None:
     (experiments / "own").mkdir()
     (experiments / "own" / "broken.yaml").write_text("tables:\n", encoding="utf-8")
@@ -598,6 +606,7 @@ def test_options_that_do_not_go_together_are_one_sentence(experiments: Path, tmp
             "--data makes a table of its own, of this data alone: leave out --table.",
         ),
         (("--data", path, "--datasets", "desk"), "of this data alone: leave out --datasets."),
+        (("--data", path, "--search", "mine"), "make it first, then --search by its --profile."),
         (("--test-data", path), "--test-data goes with --data"),
         (("--data", path), 'there is no column "text"'),
     ):

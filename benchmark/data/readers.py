@@ -37,7 +37,12 @@ def read_files(source: FileSource, folder: Path) -> dict[str, list[Row]]:
 def _split(source: FileSource, folder: Path, patterns: tuple[str, ...], joined: Joined) -> list[Row]:
     rows: list[Row] = []
     for pattern in patterns:
-        paths = sorted(path for path in folder.glob(pattern) if path.is_file())
+        try:
+            paths = sorted(path for path in folder.glob(pattern) if path.is_file())
+        except (ValueError, IndexError, NotImplementedError):
+            raise UserError(
+                f'{folder}: "{pattern}" is no name or pattern of files, which the entry of the data set needs.'
+            ) from None
         if not paths:
             raise UserError(f'{folder}: no file "{pattern}", which the entry of the data set names.')
         for path in paths:

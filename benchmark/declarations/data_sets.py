@@ -121,7 +121,7 @@ class Dataset(Declared):
 
     label: Text
     source: Annotated[FileSource | GeneratedSource, Field(discriminator="kind")]
-    labels: Literal["sorted"] | dict[Text, Text] = "sorted"
+    labels: Literal["sorted"] | Annotated[dict[Text, Text], Field(min_length=2)] = "sorted"
     train: DrawnRows | None = None
     validation: DrawnRows | None = None
     test: DrawnRows | None = None

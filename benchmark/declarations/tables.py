@@ -33,6 +33,13 @@ class TableColumn(Declared):
     def _one_kind(self) -> "TableColumn":
         if (self.dataset is None) == (not self.mean_over):
             raise PydanticCustomError("column", 'say either "dataset" or "mean_over" (labels of other columns)')
+        if self.mean_over and (self.corruption or self.rarest):
+            raise PydanticCustomError(
+                "column", "mean_over: corruption and rarest are those of the columns; leave them out"
+            )
+        for name in ("metrics", "mean_over"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise PydanticCustomError("column", "{name}: one is named twice; name it once", {"name": name})
         return self
 
 
@@ -90,7 +97,7 @@ class Profile(Declared):
     description: Text
     note: Text | None = None
     seeds: Items[Seed] = Field(min_length=1)
-    datasets: dict[Name, Name]
+    datasets: dict[Name, Name] = Field(min_length=1)
     encoders: dict[Name, Name | dict[Name, Name]]  # role: encoder, or role: {data set: encoder}
     training: Items[TrainingRule] = Field(min_length=1)
 

@@ -2,6 +2,6 @@
 
 from benchmark.own_data.entries import SEEDS, own_entries
 from benchmark.own_data.files import OwnFiles, own_files
-from benchmark.own_data.writing import Written, write_own_entries
+from benchmark.own_data.writing import Written, declares_profile, write_own_entries
 
-__all__ = ["SEEDS", "OwnFiles", "Written", "own_entries", "own_files", "write_own_entries"]
+__all__ = ["SEEDS", "OwnFiles", "Written", "declares_profile", "own_entries", "own_files", "write_own_entries"]

@@ -91,6 +91,16 @@ def write_own_entries(
     return Written(name, path, corpus, registry.encoders[encoder], no_more)
 
 
+def declares_profile(own_folder: Path, name: str) -> bool:
+    """Whether the profile of that name is one of the user's own data: declared in the file that bears its name."""
+    path = own_folder / f"{name}.yaml"
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, yaml.YAMLError):  # not there, or left out
+        return False
+    return isinstance(entries, dict) and name in (entries.get("profiles") or {})
+
+
 def _no_more(there: dict[str, Any], entries: dict[str, Any], name: str) -> list[str]:
     """What the entries of before compare and the new ones do not: methods, an encoder."""
 
