@@ -112,6 +112,21 @@ def test_adaptive_ece_in_two_bins_of_equal_mass_by_hand() -> None:
     assert metrics.adaptive_ece(probabilities, [0, 1, 0, 0], 2) == pytest.approx((0.15 + 0.15) / 2)
 
 
+def test_adaptive_ece_of_rows_that_the_bins_do_not_divide_by_hand() -> None:
+    """Five rows in two bins: three and two. All wrong but the last; gaps are summed within a bin."""
+    confidence = np.array([0.5625, 0.625, 0.6875, 0.75, 0.875])
+    probabilities = np.stack([confidence, 1 - confidence], axis=1)
+    lower, upper = confidence[:3].sum(), confidence[3:].sum() - 1
+    assert metrics.adaptive_ece(probabilities, [1, 1, 1, 1, 0], 2) == pytest.approx((lower + upper) / 5)
+
+
+def test_adaptive_ece_keeps_a_tie_across_the_end_of_a_run_in_that_run() -> None:
+    """Four rows in two bins; the second and third are equally sure, so the first bin has three."""
+    probabilities = np.array([[0.6, 0.4], [0.7, 0.3], [0.7, 0.3], [0.9, 0.1]])
+    expected = (abs(1 - (0.6 + 0.7 + 0.7)) + abs(1 - 0.9)) / 4
+    assert metrics.adaptive_ece(probabilities, [1, 0, 1, 0], 2) == pytest.approx(expected)
+
+
 def test_adaptive_ece_does_not_depend_on_the_order_of_rows() -> None:
     generator = np.random.default_rng(0)
     confidence = generator.choice([0.55, 0.7, 0.9], size=40)
@@ -266,6 +281,11 @@ def test_the_debiased_error_takes_off_each_bins_variance() -> None:
     probabilities, labels = np.array([[0.9, 0.1]] * 100), np.array([0] * 50 + [1] * 50)
     expected = np.sqrt(0.4**2 - 0.25 / 99)
     assert metrics.debiased_calibration_error(probabilities, labels) == pytest.approx(expected)
+    one_more = (
+        np.append(probabilities, [[0.3, 0.7]], axis=0),
+        np.append(labels, 1),
+    )  # alone in its bin: a row that adds 0
+    assert metrics.debiased_calibration_error(*one_more) == pytest.approx(expected * np.sqrt(100 / 101))
 
 
 @pytest.mark.parametrize("n", [40, 400, 4000])

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from benchmark.calibrators import fit, fit_beta, fit_dirichlet, fit_histogram, fit_isotonic, fit_vector_scaling
+from benchmark.calibrators import (
+    fit,
+    fit_beta,
+    fit_dirichlet,
+    fit_histogram,
+    fit_isotonic,
+    fit_temperature,
+    fit_vector_scaling,
+)
 from benchmark.metrics import negative_log_likelihood, softmax
 from benchmark.specs import (
     BetaCalibration,
@@ -14,6 +22,7 @@ from benchmark.specs import (
     DirichletCalibration,
     HistogramBinning,
     IsotonicRegression,
+    TemperatureScaling,
     VectorScaling,
 )
 
@@ -38,6 +47,24 @@ def miscalibrated(n: int = 6000, k: int = 4, seed: int = 0) -> tuple[np.ndarray,
     logits = 3 * np.random.default_rng(seed).normal(size=(n, k))
     true = softmax(logits * (0.4 + 0.2 * np.arange(k)) + 0.3 * np.arange(k))
     return logits, drawn(true, seed + 1), true
+
+
+def test_a_calibrator_is_fitted_with_the_settings_that_are_declared() -> None:
+    logits, labels, _ = miscalibrated(n=300)
+    scores = logits[:50]
+    bounded = TemperatureScaling(kind="temperature", lowest=0.3, highest=0.5)
+    assert fit(bounded, logits, labels).temperature == pytest.approx(fit_temperature(logits, labels, 0.3, 0.5))
+    assert fit(bounded, logits, labels).at_bound
+    assert fit_temperature(logits, labels, 0.01, 100.0) > 0.5
+    factor, offset = fit_vector_scaling(logits, labels, 1e-2)
+    found = fit(VectorScaling(kind="vector", least_gain=1e-2), logits, labels).probabilities(scores)
+    np.testing.assert_allclose(found, softmax(factor * scores + offset))
+    matrix, shift = fit_dirichlet(logits, labels, off_diagonal=50.0, intercept=0.5)
+    declared = DirichletCalibration(kind="dirichlet", off_diagonal=50.0, intercept=0.5)
+    found = fit(declared, logits, labels).probabilities(scores)
+    np.testing.assert_allclose(found, softmax(np.log(softmax(scores)) @ matrix.T + shift), rtol=1e-6)
+    swapped, _ = fit_dirichlet(logits, labels, off_diagonal=0.5, intercept=50.0)
+    assert np.abs(swapped - matrix).max() > 0.01
 
 
 def test_vector_scaling_finds_the_factors_that_made_the_labels() -> None:

@@ -51,9 +51,10 @@ def test_temperature_scaling_keeps_every_prediction(seed: int) -> None:
 
 
 def test_predictions_stay_even_where_probabilities_become_equal() -> None:
-    """At a high temperature two logits one float apart have the same probability; the prediction is still the first."""
+    """Two logits that differ have the same probability; the prediction is still the second, the higher one."""
     logits = made_logits(0, n_labels=3)
-    close = np.tile(np.array([[1.0, np.nextafter(np.float32(1.0), np.float32(2.0)), 0.0]], np.float32), (60, 1))
+    close = np.tile(np.array([[1e-20, 2e-20, -1.0]], np.float32), (60, 1))
+    assert len(set(metrics.softmax(close[:1] / 100)[0])) == 2
     wrong = np.full(60, 2)
     tied = replace(
         logits, validation_logits=close, validation_labels=wrong, test_logits=close, test_labels=np.ones(60, int)
@@ -138,6 +139,24 @@ def test_a_calibrator_that_moves_the_arg_max_is_scored_by_its_own_predictions() 
     found = score(view(calibrator=vector), logits)
     expected = metrics.classification_scores(logits.test_labels, predictions, 6)
     assert (found.scores["accuracy"], found.scores["f1"]) == (expected["accuracy"], expected["f1"])
+
+
+@pytest.mark.parametrize("calibrator", [None, SCALED, VectorScaling(kind="vector", least_gain=1e-9)])
+def test_what_is_resampled_are_the_views_own_probabilities_in_its_own_bins(
+    calibrator: TemperatureScaling | VectorScaling | None,
+) -> None:
+    logits = made_logits(0)
+    found = score(view(calibrator=calibrator, ece_bins=7), logits).resampled
+    p = metrics.softmax(logits.test_logits.astype(np.float64))
+    if calibrator is not None:
+        fitted = fit(calibrator, logits.validation_logits, logits.validation_labels)
+        p = fitted.probabilities(logits.test_logits.astype(np.float64))
+    expected = resampled_scores(p, logits.test_labels, p.argmax(axis=1), 7, 20)
+    assert (list(found.f1), list(found.ece)) == (pytest.approx(expected.f1), pytest.approx(expected.ece))
+    assert found.measures.keys() == expected.measures.keys() == {"top_label_ece", "brier", "nll"}
+    for name, draws in expected.measures.items():
+        assert list(found.measures[name]) == pytest.approx(draws, rel=1e-6)
+    assert len({tuple(draws) for draws in found.measures.values()}) == 3
 
 
 def test_the_rarest_labels_are_resampled_each_with_its_own_scores() -> None:

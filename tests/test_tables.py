@@ -194,6 +194,22 @@ def test_the_labels_errors_add_up_to_the_whole(registry: Registry) -> None:
     assert sum(view.per_label.ece) == pytest.approx(view.scores["ece"])
 
 
+def test_a_difference_to_the_paper_adds_up_as_printed() -> None:
+    """81.004 and 80.996 are printed 81.00 and 81.00."""
+    cell = Cell((81.004,), 1, 2, "higher", seeds=(0,), paper=80.996)
+    assert cell.from_paper == 0.0
+    assert replace(cell, paper=80.99).from_paper == pytest.approx(0.01)
+    assert replace(cell, paper=None).from_paper is None
+
+
+def test_labels_without_rows_of_any_part_are_told(registry: Registry) -> None:
+    results = [made_result(registry, Subject(name, "base", "bert")) for name in ("tnews", "hwu64", "banking77")]
+    without = [view.model_copy(update={"labels_without_rows": 2}) for view in results[1].views]
+    results[1] = results[1].model_copy(update={"views": without})
+    cells = row(grid(registry, results, "main"), "bert").cells
+    assert [cell.labels_without_rows for cell in cells] == [0, 0, 2, 2, 0, 0, 2, 2]
+
+
 def test_a_mean_with_a_missing_part_is_missing(registry: Registry, results: list[Result]) -> None:
     some = [result for result in results if result.run.data.dataset != "tiny_hwu64"]
     cells = row(grid(registry, some, "main"), "ls").cells

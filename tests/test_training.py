@@ -2,6 +2,7 @@
 
 import math
 import platform
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,17 @@ from benchmark.specs import (
     sub_seed,
 )
 from benchmark.training import loop
-from benchmark.training.loop import LabelledTexts, Trained, TrainingData, _set_learning_rate, backward, train
+from benchmark.training.loop import (
+    LabelledTexts,
+    Model,
+    Trained,
+    TrainingData,
+    _set_learning_rate,
+    backward,
+    predict,
+    predict_with_dropout,
+    train,
+)
 from benchmark.training.objective import Diverged, Objective
 from tests.conftest import EXPERIMENTS
 
@@ -351,6 +362,40 @@ def test_the_same_recipe_and_seed_give_the_same_logits_bit_by_bit(bench: Bench) 
 
 def test_another_seed_gives_another_result(bench: Bench) -> None:
     assert not np.array_equal(bench.train(bench.run("bert")).test_logits, bench.train(bench.run("bert", 1)).test_logits)
+
+
+@pytest.mark.parametrize("purpose", ["order", "head", "dropout"])
+def test_each_source_of_chance_follows_the_seed(bench: Bench, purpose: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all others frozen, it alone makes two seeds differ."""
+    frozen = {"order", "head", "dropout"} - {purpose}
+
+    def only_that(seed: int, *of: str) -> int:
+        return sub_seed(0 if of[0] in frozen else seed, *of)
+
+    monkeypatch.setattr("benchmark.training.loop.sub_seed", only_that)
+    first, second = (bench.train(bench.run("bert", seed)).test_logits for seed in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_scores_are_made_without_dropout_and_passes_with_all_of_it(bench: Bench) -> None:
+    run = bench.run("bert")
+    data, encoder, _ = bench.inputs(run)
+    head = build_head(run.head, encoder.hidden, data.n_labels, torch.Generator().manual_seed(0))
+    model = Model(encoder.train(), head.train(), data.test.texts, CPU, nullcontext)
+    once = predict(model)
+    assert (encoder.training, head.training) == (False, False)
+    np.testing.assert_array_equal(once, predict(model))
+    with torch.inference_mode():
+        np.testing.assert_array_equal(once, model(np.arange(len(data.test.texts))).numpy())
+    for silent, module in (("encoder", encoder), ("head", head)):
+        dropouts = [part for part in module.modules() if isinstance(part, torch.nn.Dropout)]
+        assert dropouts, silent
+        rates = [part.p for part in dropouts]
+        for part in dropouts:
+            part.p = 0.0
+        assert not np.array_equal(predict_with_dropout(model, 1), predict_with_dropout(model, 1)), silent
+        for part, rate in zip(dropouts, rates, strict=True):
+            part.p = rate
 
 
 def test_methods_differ_and_learn(bench: Bench) -> None:

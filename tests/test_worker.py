@@ -184,6 +184,24 @@ def test_inputs_that_are_not_those_of_the_plan_are_refused(registry: Registry, t
             bench.encoder(other)
 
 
+def test_labels_are_changed_to_train_and_validate_on_and_never_to_test_on(registry: Registry, tmp_path: Path) -> None:
+    where = places(None, None, tmp_path / "cache")
+    tables = select_tables(registry, "tiny", ["noise"], ["tnews"], ["bert"])
+    inputs = find_table_inputs(registry, "tiny", tables.values(), where).inputs
+    plan = make_plan(registry, "tiny", tables, [0, 1], inputs, KnownResults.of([]))
+    jobs = [job_of(registry, planned.run) for planned in plan if planned.run.data.corruption == 0.5]
+    assert [job.run.seed for job in jobs] == [0, 1]
+    bench = Workbench(worker_setup(tmp_path, where), torch.device("cpu"))
+    clean = bench.corpus(jobs[0])
+    (data, record), (other, _) = (bench.data(job) for job in jobs)
+    np.testing.assert_array_equal(data.test.labels, clean.test.labels)
+    for split in ("train", "validation"):
+        labels = getattr(data, split).labels
+        assert (labels != clean.split(split).labels).mean() == pytest.approx(0.5, abs=0.01)
+        assert (labels != getattr(other, split).labels).any()  # each seed changes others
+    assert record.train_label_counts == np.bincount(clean.train.labels, minlength=clean.n_labels).tolist()
+
+
 def test_an_encoder_has_the_device_to_itself(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
