@@ -448,12 +448,8 @@ def test_a_best_value_that_is_behind_at_the_shared_seeds_has_no_lead_beyond_nois
     behind = Cell(tuple(values), 3, 2, better, seeds=(0, 1, 2), resample=lambda: values[:, None] + still)
     ((first, _),) = mark_best([[GridRow("A", "a", (ahead,)), GridRow("B", "b", (behind,))]], per_group=False)
     assert first.cells[0].best
-    lead = first.cells[0].lead
-    assert lead.difference.estimate == pytest.approx(-sign)
-    assert lead.within_noise
-    way = "lower" if better == "higher" else "higher"
-    said = f"1.00 {way} than B over seed 0, which both have (95 % interval 1.00 to 1.00), within noise once corrected"
-    assert lead_in_words(first.cells[0], lead).startswith(said.removesuffix(" once corrected"))
+    assert first.cells[0].lead is None
+    assert first.cells[0].lead_untested == "over the seeds that both have it is none"
 
 
 def test_a_lead_over_one_shared_seed_is_not_one_over_several() -> None:
@@ -470,7 +466,7 @@ def test_a_lead_over_one_shared_seed_is_not_one_over_several() -> None:
     column = GridColumn("X", ("F1",), ("f1",))
     text = to_markdown(Grid("t", "1", "Caption.", None, (0, 1, 2), (column,), groups))
     assert "Leads are tested over the seeds that both have. Where there is one seed, noise is that of the" in text
-    other = replace(one, resample=lambda: 79.9 + draws[1][:1], values=(79.9,))
+    other = replace(one, resample=lambda: 78.9 + draws[1][:1], values=(78.9,))
     groups = mark_best([[GridRow("A", "a", (three,)), GridRow("B", "b", (other,))]], per_group=False)
     text = to_markdown(Grid("t", "1", "Caption.", None, (0, 1, 2), (column,), groups))
     assert "(paired bootstrap over test rows, 5 % false discoveries" in text

@@ -72,17 +72,15 @@ class TextEncoder(nn.Module):
         """Raises UserError where texts of so many tokens have more positions than the encoder was trained with. Of a
         family that is not known, a text of that length is tried.
         """
-        takes = "" if self._longest is None or max_length <= self._longest else f"the {self._longest} tokens that "
+        if self._longest is not None and max_length > self._longest:
+            raise _too_long(max_length, f"the {self._longest} tokens that")
         if not self.packed:
             try:
                 _encode_at_random(self, [max_length])
+            except (MemoryError, torch.OutOfMemoryError):
+                raise
             except Exception:  # whatever a model of an unknown family does with more than it takes
-                takes = "what "
-        if takes:
-            raise UserError(
-                f"max_length {max_length} is more than {takes}this encoder takes; lower it in the profile's training "
-                "rules."
-            )
+                raise _too_long(max_length, "what") from None
 
     def require_tokens(self, tokens: NDArray[np.int32]) -> None:
         """Raises UserError where any of these ids has no vector: its tokenizer is that of another encoder."""
@@ -119,6 +117,12 @@ class TextEncoder(nn.Module):
             inputs["attention_mask"] = (rows.texts > 0).long()
         hidden: Tensor = self.transformer(**inputs).last_hidden_state
         return hidden.reshape(-1, hidden.shape[-1])[rows.cls].float()
+
+
+def _too_long(max_length: int, what: str) -> UserError:
+    return UserError(
+        f"max_length {max_length} is more than {what} this encoder takes; lower it in the profile's training rules."
+    )
 
 
 def _additive(allowed: Tensor) -> Tensor:

@@ -35,16 +35,12 @@ def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files:
 
 
 def lead_in_words(cell: Cell, lead: Lead) -> str:
-    """How far the best cell is ahead of the runner-up, and whether that is more than noise; or that it is behind, over
-    the seeds that both have.
-    """
-    found = lead.difference
-    way = "higher" if found.estimate > 0 else "lower" if found.estimate < 0 else cell.better
-    sign = 1 if way == "higher" else -1
+    """How far the best cell is ahead of the runner-up, and whether that is more than noise."""
+    sign, found = 1 if cell.better == "higher" else -1, lead.difference
     low, high = sorted(sign * end for end in (found.low, found.high))
     ahead, *ends = (number(value, cell.decimals) for value in (sign * found.estimate, low, high))
     over = "" if lead.of_all else f" over {_seeds(lead.seeds)}, which both have"
-    return f"{ahead} {way} than {lead.runner_up}{over} (95 % interval {' to '.join(ends)}), {_noise(lead)}"
+    return f"{ahead} {cell.better} than {lead.runner_up}{over} (95 % interval {' to '.join(ends)}), {_noise(lead)}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:

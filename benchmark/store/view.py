@@ -12,7 +12,10 @@ from benchmark.store.record import Record
 
 RELIABILITY_BINS = 60
 _ROUNDING = 1e-9  # of sums in another order
-_SHARES = {"accuracy", "precision", "recall", "f1", "top_label_ece", "adaptive_ece", "mce", "debiased_ce", "aurc"}
+_SHARES = {
+    *("accuracy", "precision", "recall", "f1", "confidence"),
+    *("top_label_ece", "adaptive_ece", "mce", "debiased_ce", "aurc", "risk_at_80"),
+}
 
 
 class PerLabel(Record):

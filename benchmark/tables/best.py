@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from benchmark.significance import LEVEL, false_discoveries_controlled
+from benchmark.significance import LEVEL, Difference, false_discoveries_controlled
 from benchmark.tables.grid import Cell, GridRow, Lead, difference, shared_seeds
 
 Place = tuple[int, str, int]  # the number of the pool, the row's key, the cell's position
@@ -16,7 +16,8 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
     nor one whose temperature was not found, and a column in which only one cell has a value has no best. A row that
     stands in several groups is no rival of itself. A lead is that of a single best cell over the runner-up; its p-value
     is adjusted for the number of leads in the table (false discovery rate). A lead by a measure that is resampled is
-    marked as not tested where nothing pairs the two, or one is from before it was.
+    marked as not tested where nothing pairs the two, one is from before it was, or over the seeds that both have there
+    is none.
     """
     rows = [list(group) for group in groups]
     pools = rows if per_group else [[row for group in rows for row in group]]
@@ -57,16 +58,18 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
 
 
 def _lead(winner: Cell, runner_up: Cell, label: str) -> Lead | None:
-    """The lead over the seeds that both have. Where there the winner is not ahead, its other seeds made it the best,
-    and nothing tells the two apart.
-    """
+    """The lead over the seeds that both have; None where it cannot be tested."""
     found = difference(winner, runner_up)
-    if found is None:
+    if found is None or not _is_ahead(winner, found):
         return None
-    seeds = shared_seeds(winner, runner_up)
-    if (found.estimate > 0) != (winner.better == "higher"):
-        found = replace(found, p_value=1.0)
-    return Lead(label, found, seeds, of_all=winner.seeds == runner_up.seeds)
+    return Lead(label, found, shared_seeds(winner, runner_up), of_all=winner.seeds == runner_up.seeds)
+
+
+def _is_ahead(winner: Cell, found: Difference) -> bool:
+    """Whether the winner is ahead there, too; else its other seeds made it the best, and nothing tells the two
+    apart.
+    """
+    return found.estimate > 0 if winner.better == "higher" else found.estimate < 0
 
 
 def _why_untested(winner: Cell, runner_up: Cell) -> str:
@@ -74,6 +77,8 @@ def _why_untested(winner: Cell, runner_up: Cell) -> str:
         return "one of the two is an ensemble, a single value over several seeds"
     if not shared_seeds(winner, runner_up):
         return "they share no seed"
+    if difference(winner, runner_up) is not None:
+        return "over the seeds that both have it is none"
     return winner.not_resampled or "one of the two was scored before this measure was resampled"
 
 
