@@ -1,25 +1,36 @@
 """What the registry offers, and how much of it is done: the text of ``benchmark.run --list``."""
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from tabulate import tabulate
 
 from benchmark.declarations import Method, Profile, Table
 from benchmark.errors import UserError, first_line
+from benchmark.inputs import Places
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Inputs, Registry, narrowed
 from benchmark.search import plan_searches, searches_for, select_searches
-from benchmark.store import KnownResults, Outline
+from benchmark.shown_inputs import shown_inputs
+from benchmark.store import KnownResults, Outline, ResultFolder
 
 
-def listing(registry: Registry, profile_name: str, finished: Callable[[str], KnownResults[Outline]]) -> str:
-    """Profiles, and what the chosen one has: tables, methods, data sets, encoders, each with the trainings done.
+@dataclass(frozen=True)
+class _AtHand:
+    """The results at hand of a profile, and of which content of its inputs those are that count."""
 
-    ``finished`` gives the results at hand of a profile. Inputs are not looked at: a result counts whatever the exact
-    content of its data was, as long as all results agree on it.
+    finished: KnownResults[Outline]
+    inputs: Inputs
+
+
+def listing(registry: Registry, profile_name: str, results_dir: Path, where: Places) -> str:
+    """Profiles, and what the chosen one has: tables, methods, data sets, encoders, each with the trainings done. Where
+    results are of several contents of an input, those of the one on this machine count.
     """
     profile = registry.profile(profile_name)
-    known = {name: finished(name) for name in registry.profiles}
+    known = {name: _at_hand(registry, ResultFolder(results_dir, name), where) for name in registry.profiles}
     plan = _plan(registry, profile_name, known[profile_name])
     every = list(registry.tables)
     tables = narrowed(registry, profile_name, registry.tables)
@@ -68,6 +79,14 @@ def listing(registry: Registry, profile_name: str, finished: Callable[[str], Kno
     return "\n\n".join(sections)
 
 
+def _at_hand(registry: Registry, folder: ResultFolder, where: Places) -> _AtHand:
+    outlines, _ = folder.outlines()
+    inputs = Inputs()
+    with contextlib.suppress(UserError):  # which result counts cannot be told, and none of several does
+        inputs = shown_inputs(registry, outlines, where)
+    return _AtHand(folder.known(outlines), inputs)
+
+
 def _what(registry: Registry, profile_name: str, what: str, names: Sequence[str] = ("all",)) -> str:
     """What a profile or its tables are; where some of their runs cannot be made, and so are not counted, why."""
     tables = narrowed(registry, profile_name, names)
@@ -107,12 +126,14 @@ def _inputs(registry: Registry, profile: Profile, plan: Sequence[PlannedRun]) ->
     ]
 
 
-def _searches(registry: Registry, profile_name: str, finished: KnownResults[Outline]) -> list[str]:
+def _searches(registry: Registry, profile_name: str, known: _AtHand) -> list[str]:
     """Searches that are meant for the profile, each with the trainings done."""
     seeds = registry.profile(profile_name).seeds
     rows = []
     for name, search in select_searches(registry, profile_name, searches_for(registry, profile_name)).items():
-        plan = plan_searches(registry, profile_name, {name: search}, seeds, Inputs(), finished, leave_out=True)
+        plan = plan_searches(
+            registry, profile_name, {name: search}, seeds, known.inputs, known.finished, leave_out=True
+        )
         rows.append((name, *_counts(plan), search.caption))
     return [_section("Searches (--search)", ("name", "done", "of", "what"), rows)] if rows else []
 
@@ -120,13 +141,14 @@ def _searches(registry: Registry, profile_name: str, finished: KnownResults[Outl
 def _plan(
     registry: Registry,
     name: str,
-    finished: KnownResults[Outline],
+    known: _AtHand,
     names: Sequence[str] = ("all",),
     methods: list[str] | None = None,
 ) -> list[PlannedRun]:
     """The runs of those tables that the profile has and that can be made, none where it has none."""
     tables = narrowed(registry, name, names, methods=methods)
-    return make_plan(registry, name, tables, registry.profile(name).seeds, Inputs(), finished, leave_out=True)
+    seeds = registry.profile(name).seeds
+    return make_plan(registry, name, tables, seeds, known.inputs, known.finished, leave_out=True)
 
 
 def _counts(plan: Iterable[PlannedRun]) -> tuple[int, int]:

@@ -1,7 +1,6 @@
 """``python -m benchmark.report``: tables and figures from the results at hand. Trains nothing, without torch."""
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,18 +25,18 @@ from benchmark.commandline import (
 from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
-from benchmark.inputs import Places, changed_since, find_inputs, places
+from benchmark.inputs import changed_since, places
 from benchmark.recommendation import DECIDING_MEASURES
-from benchmark.registry import Inputs, Registry, methods_of, narrowed, select_tables
+from benchmark.registry import Registry, methods_of, narrowed, select_tables
 from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule import find_devices
 from benchmark.search import select_searches
+from benchmark.shown_inputs import shown_inputs
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
 from benchmark.tables import (
     GridBuilder,
     ResultFinder,
-    agreed_inputs,
     consecutive,
     is_about,
     of_tables,
@@ -105,7 +104,7 @@ def _command(arguments: argparse.Namespace) -> int:
     ours = of_tables(registry, profile_name, results)
     looked_at = results if searches or arguments.format == "csv" else ours
     where = places(arguments.data_dir, arguments.encoder_dir)
-    inputs = _inputs(registry, looked_at if searches else ours, where)
+    inputs = shown_inputs(registry, looked_at if searches else ours, where)
     if arguments.format != "csv":  # which has the results of all contents
         looked_at = [result for result in looked_at if is_about(result.run, inputs)]
     at_hand = seeds_at_hand(looked_at)
@@ -265,30 +264,6 @@ def _say(written: list[Path], remarks: Sequence[str] = ()) -> None:
         print(remark, file=sys.stderr)
     if written:
         print(f"written: {', '.join(str(path) for path in written)}", file=sys.stderr)
-
-
-def _inputs(registry: Registry, results: list[Result], where: Places) -> Inputs:
-    """The content to show; only where results disagree are the inputs on this machine looked at, for that takes
-    time.
-    """
-    pinned = {name: dataset.fingerprint for name, dataset in registry.datasets.items()}
-    known = [
-        result
-        for result in results
-        if result.run.data.dataset in registry.datasets and result.run.encoder.encoder in registry.encoders
-    ]
-    try:
-        return agreed_inputs(known, Inputs(), {})
-    except UserError:
-        datasets: dict[str, str | None] = {}
-        encoders: dict[str, str | None] = {}
-        for name in {result.run.data.dataset for result in known}:
-            with contextlib.suppress(UserError):  # a file that cannot be read is not at hand
-                datasets |= find_inputs(registry, [name], [], where).inputs.datasets
-        for name in {result.run.encoder.encoder for result in known}:
-            with contextlib.suppress(UserError):
-                encoders |= find_inputs(registry, [], [name], where).inputs.encoders
-        return agreed_inputs(known, Inputs(datasets, encoders), pinned)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,8 @@ def _command(arguments: argparse.Namespace) -> int:
     profile_name, why = choose_profile(own or arguments.profile, lambda: devices[0].kind == "cuda")
     if arguments.list:
         _check_alone(arguments)
-        console.print(_listing(registry, profile_name, arguments.results_dir))
+        where = places(arguments.data_dir, arguments.encoder_dir)
+        console.print(listing(registry, profile_name, arguments.results_dir, where))
         return DONE
     asked = _ask(arguments, registry, profile_name)
     to_train, folder = asked.to_train, asked.folder
@@ -163,7 +164,7 @@ def _ask(arguments: argparse.Namespace, registry: Registry, profile_name: str) -
     found = find_table_inputs(registry, profile_name, tables.values(), where)
     folder = ResultFolder(arguments.results_dir, profile_name)
     outlines, unusable = folder.outlines()
-    finished, wanted = _finished(folder, outlines), tuple(parse_seeds(arguments.seeds, profile.seeds))
+    finished, wanted = folder.known(outlines), tuple(parse_seeds(arguments.seeds, profile.seeds))
     return _Asked(
         registry=registry,
         profile_name=profile_name,
@@ -188,11 +189,6 @@ def _check_alone(arguments: argparse.Namespace) -> None:
     others += ["--table"] if arguments.table != ["all"] else []
     if others:
         raise UserError(f"--list says all that there is in a profile; leave out {', '.join(others)}.")
-
-
-def _listing(registry: Registry, profile_name: str, results_dir: Path) -> str:
-    every = {name: ResultFolder(results_dir, name) for name in registry.profiles}
-    return listing(registry, profile_name, lambda name: _finished(every[name], every[name].outlines()[0]))
 
 
 def _score_again(console: Console, asked: _Asked) -> bool:
@@ -220,7 +216,7 @@ def _score_ensembles(console: Console, asked: _Asked, wanted: list[Ensemble]) ->
         return True
     finished = asked.finished
     if any(planned.action != "skip" for planned in asked.plan):
-        finished = _finished(asked.folder, asked.folder.outlines()[0])
+        finished = asked.folder.known(asked.folder.outlines()[0])
     scored = score_ensembles(asked.folder, wanted, finished)
     if scored.count:
         console.print(
@@ -233,10 +229,6 @@ def _score_ensembles(console: Console, asked: _Asked, wanted: list[Ensemble]) ->
             f"failed: {path}: its logits are not here, so its ensemble was not scored; --redo trains it again"
         )
     return not scored.lacking and not scored.failures
-
-
-def _finished(folder: ResultFolder, results: list[Outline]) -> KnownResults[Outline]:
-    return KnownResults.of(results, [result.run_id for result in results if folder.has_logits(result)])
 
 
 def _missing(to_train: list[PlannedRun], missing: dict[str, str]) -> list[str]:

@@ -47,6 +47,7 @@ FLOORS = {
     "figures": 6,
     "ranking": 6,
     "search": 6,
+    "shown_inputs": 6,
     "render": 7,
     "schedule": 6,
     "worker": 6,

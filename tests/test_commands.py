@@ -20,7 +20,7 @@ from benchmark.registry import Registry, Subject, load_registry, resolve_run
 from benchmark.specs import identity
 from benchmark.store import ResultFolder
 from tests.conftest import EXPERIMENTS, PROJECT, Command, run_module
-from tests.results import made_result, tiny_inputs
+from tests.results import made_logits, made_result, tiny_inputs
 from tests.test_registry import TABLES
 
 
@@ -744,6 +744,13 @@ def test_seeds_of_contents_that_are_not_shown_do_not_count(
         for method in ("bert", "ls"):
             inputs = tiny_inputs({"tnews": content})
             folder.put(made_result(registry, Subject("tnews", "base", method), seed, inputs), None)
+    before = tiny_inputs({"tnews": "f" * 64})
+    bert = Subject("tnews", "base", "bert")
+    for inputs in (tiny_inputs({"tnews": here}), before):
+        folder.save(made_result(registry, bert, 0, inputs, made_logits(0)), made_logits(0))
+    listed = benchmark_command("run", "--list")
+    lines = {line.split()[0]: line.split()[1:] for line in listed.stdout.splitlines() if line.strip()}
+    assert lines["bert"][1:3] == ["1", "10"]  # done, of: on TNEWS as it is here
     call = benchmark_command("report", "--table", "main")
     assert call.returncode == 0, call.stderr
     assert "One seed (0)." in call.stdout

@@ -365,6 +365,20 @@ def test_many_labels_with_long_names_stay_on_the_sheet(registry: Registry) -> No
     assert "The 160 rarest of 170 labels." in " ".join(text.get_text().replace("\n", " ") for text in picture.texts)
 
 
+def test_labels_are_drawn_by_the_names_that_are_declared_for_them(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    data = result.data.model_copy(update={"label_names": ["100", "101", "102", "103", "104", "other"]})
+    declared = {str(number): f"news {number}" for number in range(100, 105)}
+    dataset = registry.datasets["tiny_tnews"].model_copy(update={"labels": declared})
+    named = dataclasses.replace(registry, datasets=registry.datasets | {"tiny_tnews": dataset})
+    made = KnownResults.of([result.model_copy(update={"data": data})])
+    composer = Composer(named, "tiny", made, tiny_inputs(), (0,))
+    with composer.house_style():
+        (axes,) = composer.draw(registry.figures["per_label"], "tnews").axes
+        names = [label.get_text().split("  ")[0] for label in axes.get_yticklabels()]
+    assert set(names) == {*declared.values(), "other"}
+
+
 def test_labels_that_are_drawn_alike_bear_their_numbers(registry: Registry) -> None:
     result = made_result(registry, Subject("tnews", "base", "bert"))
     data = result.data.model_copy(update={"label_names": ["play", "play ", "stop", "go", "wait", "turn"]})

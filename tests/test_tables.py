@@ -29,8 +29,8 @@ from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
 from benchmark.render import text as render_text
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
-from benchmark.report import _inputs
 from benchmark.reporting import advice_in, claims_in, ranking_in
+from benchmark.shown_inputs import shown_inputs
 from benchmark.specs import identity
 from benchmark.store import KnownResults, Result
 from benchmark.tables import (
@@ -569,8 +569,8 @@ def test_an_input_that_cannot_be_read_hides_no_other(registry: Registry, monkeyp
             raise UserError("train.csv:3: the row has no label")
         return FoundInputs(Inputs(dict.fromkeys(datasets, "f" * 64), {}))
 
-    monkeypatch.setattr("benchmark.report.find_inputs", found)
-    inputs = _inputs(registry, [one, other, hwu64], places(None, None))
+    monkeypatch.setattr("benchmark.shown_inputs.find_inputs", found)
+    inputs = shown_inputs(registry, [one, other, hwu64], places(None, None))
     assert (inputs.datasets["tiny_tnews"], inputs.datasets["tiny_hwu64"]) == ("f" * 64, hwu64.run.data.fingerprint)
 
 

@@ -115,7 +115,7 @@ class Publisher(Declared):
 
 
 class Dataset(Declared):
-    """One data set. ``labels``: names in order (an id may carry a name to show), or "sorted". ``test`` and
+    """One data set. ``labels``: names in order (an id may carry a name for figures), or "sorted". ``test`` and
     ``validation``: rows to hold out. ``train``: of the training rows that are left then, only so many.
     """
 

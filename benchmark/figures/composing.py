@@ -128,6 +128,8 @@ class Composer:
 
     def _labels(self, figure: PerLabelFigure, dataset: str, found: list[MethodResults], about: str) -> Picture:
         series = label_series(found)
+        names = self._shown_names(self.profile.datasets[dataset])
+        series = replace(series, names=tuple(names.get(name, name) for name in series.names))
         shown = len(series.names)
         cut = f"The {shown} rarest of {series.n_labels} labels." if shown < series.n_labels else ""
         words = self._words(figure, dataset, cut, seeds_in_words(_seeds(found), "Mean over"), about)
@@ -194,10 +196,16 @@ class Composer:
     def _dataset_label(self, role: str) -> str:
         return self.lettering.text(self.registry.dataset_label(self.profile, role), role)
 
+    def _shown_names(self, dataset: str) -> dict[str, str]:
+        """What to call labels whose names in the files are mere ids."""
+        declared = self.registry.datasets[dataset].labels
+        return {} if declared == "sorted" else declared
+
     def _texts(self, finished: KnownResults[Result]) -> list[str]:
         """All texts that may be drawn and whose letters are somebody else's choice."""
         registry = self.registry
         texts = [dataset.label for dataset in registry.datasets.values()]
+        texts += [name for dataset in registry.datasets for name in self._shown_names(dataset).values()]
         texts += [encoder.label for encoder in registry.encoders.values()]
         texts += [method.label for method in registry.methods.methods.values()]
         texts += [figure.caption for figure in registry.figures.values()]

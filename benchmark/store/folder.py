@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from benchmark.errors import UserError
 from benchmark.specs import RunSpec, readable_name
+from benchmark.store.known import KnownResults
 from benchmark.store.logits import Logits, logits_name, pack, unpack
 from benchmark.store.outline import Outline
 from benchmark.store.parcel import Parcel
@@ -199,6 +200,11 @@ class ResultFolder:
     def has_logits(self, result: Result | Outline) -> bool:
         """Whether the result's logits are on this machine (they are not in git)."""
         return result.logits is not None and (self.folder / "logits" / Path(result.logits.file).name).is_file()
+
+    def known(self, outlines: Iterable[Outline]) -> KnownResults[Outline]:
+        """What planning looks results up in, these and which of them have their logits."""
+        outlines = list(outlines)
+        return KnownResults.of(outlines, [one.run_id for one in outlines if self.has_logits(one)])
 
     def read_logits(self, result: Result | Outline) -> Logits | None:
         """The logits of a result; None where they are missing or not the bytes that were stored."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from benchmark.errors import UserError
 from benchmark.registry import Inputs, Registry, is_offered, run_if_whole, table_subjects
 from benchmark.specs import RunSpec, recipe
-from benchmark.store import Result
+from benchmark.store import Outline, Result
 
 
-def agreed_inputs(results: Iterable[Result], at_hand: Inputs, pinned: Mapping[str, str | None]) -> Inputs:
+def agreed_inputs(results: Iterable[Result | Outline], at_hand: Inputs, pinned: Mapping[str, str | None]) -> Inputs:
     """Which content of each data set and encoder to show, where results of several are at hand. Runs that failed have
     no number to show, and count only where none succeeded.
 
