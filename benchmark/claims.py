@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from benchmark.declarations import Claim, Comparison, Tolerance
-from benchmark.tables import Cell, Grid, GridBuilder, GridRow, difference
+from benchmark.tables import Cell, Grid, GridBuilder, GridRow, difference, shared_seeds, why_untested
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
@@ -158,19 +158,13 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
         return _missing(both, other)
     found = difference(row, other)
     if found is None:
-        return _Compared("missing", 0.0, text=f"{both} ({_why_not_compared(row, other)})")
+        return _Compared("missing", 0.0, text=f"{both} ({why_untested(row, other)})")
     margin = _side(claim, row) * found.estimate
     outcome: Outcome = "noise" if found.within_noise else "right" if margin > 0 else "wrong"
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
-    seeds = tuple(seed for seed in row.seeds if seed in other.seeds)
+    seeds = shared_seeds(row, other)
     precisions = tuple(sorted({*row.precisions, *other.precisions}))
     return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions)
-
-
-def _why_not_compared(row: Cell, other: Cell) -> str:
-    if not set(row.seeds) & set(other.seeds):
-        return "no seed in common"
-    return "not resampled" if row.trainings == other.trainings else "one of the two is an ensemble"
 
 
 def _has_value(cell: Cell) -> bool:

@@ -4,7 +4,17 @@ from benchmark.tables.agreement import agreed_inputs, is_about, of_tables, seeds
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
 from benchmark.tables.finding import ResultFinder, Scored
-from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow, Lead, difference
+from benchmark.tables.grid import (
+    Cell,
+    FittedTemperature,
+    Grid,
+    GridColumn,
+    GridRow,
+    Lead,
+    difference,
+    shared_seeds,
+    why_untested,
+)
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import (
     ONE_SEED,
@@ -41,6 +51,8 @@ __all__ = [
     "seed_list",
     "seeds_at_hand",
     "seeds_in_words",
+    "shared_seeds",
     "trained_in",
+    "why_untested",
     "without_rows",
 ]

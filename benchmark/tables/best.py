@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from benchmark.significance import LEVEL, Difference, false_discoveries_controlled
-from benchmark.tables.grid import Cell, GridRow, Lead, difference, shared_seeds
+from benchmark.significance import LEVEL, false_discoveries_controlled
+from benchmark.tables.grid import Cell, GridRow, Lead, difference, shared_seeds, why_untested
 
 Place = tuple[int, str, int]  # the number of the pool, the row's key, the cell's position
 
@@ -30,16 +30,12 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
             winners, runner_up = _best_rows(rivals, column)
             best |= {(number, row.key, column) for row in winners}
             if len(winners) == 1 and runner_up is not None:
-                place, ahead, behind = (
-                    (number, winners[0].key, column),
-                    winners[0].cells[column],
-                    runner_up.cells[column],
-                )
-                lead = _lead(ahead, behind, runner_up.label)
-                if lead is not None:
+                ahead, behind = winners[0].cells[column], runner_up.cells[column]
+                place, lead = (number, winners[0].key, column), _lead(ahead, behind, runner_up.label)
+                if isinstance(lead, Lead):
                     leads[place] = lead
                 elif ahead.resample is not None and behind.resample is not None:
-                    untested[place] = _why_untested(ahead, behind)
+                    untested[place] = lead
     adjusted = false_discoveries_controlled([lead.difference.p_value for lead in leads.values()])
     for (place, lead), p_value in zip(list(leads.items()), adjusted, strict=True):
         leads[place] = replace(lead, within_noise=bool(p_value >= LEVEL))
@@ -57,29 +53,16 @@ def mark_best(groups: Iterable[Iterable[GridRow]], per_group: bool) -> tuple[tup
     return tuple(tuple(marked(number if per_group else 0, row) for row in group) for number, group in enumerate(rows))
 
 
-def _lead(winner: Cell, runner_up: Cell, label: str) -> Lead | None:
-    """The lead over the seeds that both have; None where it cannot be tested."""
-    found = difference(winner, runner_up)
-    if found is None or not _is_ahead(winner, found):
-        return None
-    return Lead(label, found, shared_seeds(winner, runner_up), of_all=winner.seeds == runner_up.seeds)
-
-
-def _is_ahead(winner: Cell, found: Difference) -> bool:
-    """Whether the winner is ahead there, too; else its other seeds made it the best, and nothing tells the two
-    apart.
+def _lead(winner: Cell, runner_up: Cell, label: str) -> Lead | str:
+    """The lead over the seeds that both have, or why it is not tested. Where there the winner is not ahead, its other
+    seeds made it the best, and nothing tells the two apart.
     """
-    return found.estimate > 0 if winner.better == "higher" else found.estimate < 0
-
-
-def _why_untested(winner: Cell, runner_up: Cell) -> str:
-    if winner.trainings != runner_up.trainings:
-        return "one of the two is an ensemble, a single value over several seeds"
-    if not shared_seeds(winner, runner_up):
-        return "they share no seed"
-    if difference(winner, runner_up) is not None:
+    found = difference(winner, runner_up)
+    if found is None:
+        return why_untested(winner, runner_up)
+    if not (found.estimate > 0 if winner.better == "higher" else found.estimate < 0):
         return "over the seeds that both have it is none"
-    return winner.not_resampled or "one of the two was scored before this measure was resampled"
+    return Lead(label, found, shared_seeds(winner, runner_up), of_all=winner.seeds == runner_up.seeds)
 
 
 def _best_rows(pool: list[GridRow], column: int) -> tuple[list[GridRow], GridRow | None]:

@@ -194,6 +194,15 @@ def difference(first: Cell, second: Cell) -> Difference | None:
     )
 
 
+def why_untested(first: Cell, second: Cell) -> str:
+    """Why there is no ``difference`` of the two."""
+    if first.trainings != second.trainings:
+        return "one of the two is an ensemble, a single value over several seeds"
+    if not shared_seeds(first, second):
+        return "they share no seed"
+    return first.not_resampled or "one of the two was scored before this measure was resampled"
+
+
 def shared_seeds(first: Cell, second: Cell) -> tuple[int, ...]:
     """The seeds that both cells have values of."""
     return tuple(seed for seed in first.seeds if seed in second.seeds)
