@@ -423,6 +423,16 @@ def test_wrong_files_columns_and_names_are_one_sentence(experiments: Path, tmp_p
     assert not list((experiments / "own").iterdir())
 
 
+def test_the_figure_of_another_file_keeps_its_name(experiments: Path, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "mine.csv", rows(60))
+    write_own_entries(experiments, files(path), "other", SMALL)
+    other = experiments / "own" / "other.yaml"
+    other.write_text(other.read_text(encoding="utf-8").replace("other_more:", "mine_more:"), encoding="utf-8")
+    with pytest.raises(UserError, match='There is a figure "mine_more" already; choose another name by --name'):
+        write_own_entries(experiments, files(path), "mine", SMALL)
+    assert not load_registry(experiments).left_out
+
+
 def test_a_name_does_not_silently_come_to_stand_for_other_columns(experiments: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(

@@ -61,7 +61,7 @@ def own_entries(
         "datasets": {name: dataset},
         "tables": {name: table},
         "profiles": {name: profile},
-        "figures": {f"{name}_more": _figure(name, [method for group in methods for method in group])},
+        "figures": {figure_name(name): _figure(name, [method for group in methods for method in group])},
     }
 
 
@@ -79,6 +79,11 @@ def _source_and_rows(files: OwnFiles) -> tuple[dict[str, Any], dict[str, list[Ro
     source: dict[str, Any] = {"kind": "files", "folder": str(folder), "format": kind, "delimiter": delimiter}
     source |= {split: [glob.escape(str(path.relative_to(folder)))] for split, path in files.paths.items()}
     return source | {"text": files.text, "intent": [files.label]}, rows
+
+
+def figure_name(name: str) -> str:
+    """What the figure of the entries of that name is called."""
+    return f"{name}_more"
 
 
 def _figure(name: str, methods: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import yaml
 from benchmark.data import Corpus, load_corpus
 from benchmark.declarations import BuiltSource, Encoder, PretrainedSource
 from benchmark.errors import UserError, nearest
-from benchmark.own_data.entries import METHODS, SEEDS, own_entries
+from benchmark.own_data.entries import METHODS, SEEDS, figure_name, own_entries
 from benchmark.own_data.files import OwnFiles
 from benchmark.pseudo_words import pseudo_words
 from benchmark.registry import OWN, Registry, is_reserved, load_registry, to_yaml
@@ -179,13 +179,14 @@ def _check_name(registry: Registry, name: str, path: Path) -> None:
         )
     if path.is_file():
         return
-    for kind, entries in (
-        ("data set", registry.datasets),
-        ("table", registry.tables),
-        ("profile", registry.profiles),
+    for kind, entries, written in (
+        ("data set", registry.datasets, name),
+        ("table", registry.tables, name),
+        ("profile", registry.profiles, name),
+        ("figure", registry.figures, figure_name(name)),
     ):
-        if name in entries:
-            raise UserError(f'There is a {kind} "{name}" already; choose another name by --name.')
+        if written in entries:
+            raise UserError(f'There is a {kind} "{written}" already; choose another name by --name.')
 
 
 def _name(title: str) -> str:
