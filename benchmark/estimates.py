@@ -3,7 +3,7 @@ some.
 """
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmark.declarations import Dataset, Encoder, GeneratedSource
@@ -27,6 +27,17 @@ class Work:
     operations: float
     layer_steps: float
     inputs: str = ""
+
+
+def work_of_results(
+    results: Iterable[Outline], datasets: Mapping[str, Dataset], encoders: Mapping[str, Encoder]
+) -> dict[str, Work]:
+    """What each finished training cost, by its id, whatever it was made for; of inputs that are declared."""
+    return {
+        one.run_id: work_of(one.run, datasets[one.run.data.dataset], encoders[one.run.encoder.encoder])
+        for one in results
+        if one.run.data.dataset in datasets and one.run.encoder.encoder in encoders
+    }
 
 
 def work_of(run: RunSpec, dataset: Dataset, encoder: Encoder) -> Work:

@@ -30,7 +30,7 @@ from benchmark.declarations import Table
 from benchmark.durations import duration
 from benchmark.ensembles import Ensemble, ensemble_sizes, ensembles, score_ensembles
 from benchmark.errors import UserError
-from benchmark.estimates import Estimator, Work, work_of
+from benchmark.estimates import Estimator, Work, work_of, work_of_results
 from benchmark.execution import Placed, carry_out, recorded_name
 from benchmark.inputs import FoundInputs, Places, find_table_inputs, places
 from benchmark.listing import listing
@@ -98,7 +98,7 @@ def _command(arguments: argparse.Namespace) -> int:
     works = {planned.run_id: work_of(planned.run, planned.dataset, planned.encoder) for planned in asked.plan}
     slots = backend.slots(arguments.jobs_per_device, len(to_train))
     estimator = Estimator(devices[0].kind, recorded_name(devices[0]))
-    estimator.learn(asked.outlines, works)
+    estimator.learn(asked.outlines, work_of_results(asked.outlines, registry.datasets, registry.encoders))
     time = _time(to_train, works, estimator, slots) if to_train else ""
     what = f"{len(to_train)} training{'' if len(to_train) == 1 else 's'}, {time}" if to_train else "nothing to train"
     console.print(headline(registry, profile_name, why, what))

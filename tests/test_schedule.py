@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.durations import duration
-from benchmark.estimates import Estimator, Work, work_of
+from benchmark.estimates import Estimator, Work, work_of, work_of_results
 from benchmark.execution import _until_signalled, in_order, record_death
 from benchmark.jobs import EpochDone, Job, JobEnded
 from benchmark.plan import make_plan
@@ -241,6 +241,20 @@ def test_estimates_of_the_same_inputs_come_before_those_of_others_and_new_ones_b
     estimator.add(here, 5 * guess, 1.0)
     assert estimator.seconds(here) == pytest.approx(5 * guess + 1.0)
     assert estimator.seconds(Work(1e12, 100, "albert tnews")) == pytest.approx(4 * guess + 1.5)
+
+
+def test_a_search_learns_from_the_trainings_of_tables(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    past = work_of_results([result], registry.datasets, registry.encoders)
+    longer = result.run.optimisation.model_copy(update={"epochs": 2 * result.run.optimisation.epochs})
+    candidate = result.run.model_copy(update={"optimisation": longer})
+    work = work_of(candidate, registry.datasets["tiny_tnews"], registry.encoders["tiny_base"])
+    assert work.inputs == past[result.run_id].inputs
+    assert work.operations == 2 * past[result.run_id].operations
+    estimator = Estimator("cpu", result.environment.device)
+    estimator.learn([result], past)
+    assert estimator.knows(work.inputs)
+    assert work_of_results([result], {}, registry.encoders) == {}
 
 
 def test_before_any_has_ended_those_at_work_tell_the_time_left(registry: Registry) -> None:
