@@ -100,6 +100,7 @@ MISTAKES = [
     ("tables", "mean_over: [TNEWS, HWU64, BANKING77]", "mean_over: [TNEWS, HWU64], corruption: 0.3", r"mean_over: corruption and rarest are those of the columns; leave them out"),
     ("tables", "dataset: tnews, metrics: [f1, ece]", "dataset: tnews, metrics: [f1, f1]", r"metrics: one is named twice; name it once"),
     ("profiles", "epochs: 19", "epochs: 19000000000", r"epochs: input should be less than or equal to 1000000000"),
+    ("tables", "      - [{method: hs_rau}]\n", "      - []\n", r"tables\.main\.rows\.1: at least 1 is needed\.$"),
     ("tables", "encoder: albert_tiny}", "encoder: albert}", r"there is no encoder role in any profile \"albert\"; did you mean \"albert_tiny\"\?$"),
     ("tables", "  main:\n", "  search_rates:\n", r"tables\.search_rates: search_rates is the name of another file beside the tables, or of all of them; choose another\.$"),
     ("tables", "  main:\n", "  claims:\n", r"tables\.claims: claims is the name of another file beside the tables"),

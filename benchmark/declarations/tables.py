@@ -50,7 +50,7 @@ class Table(Declared):
 
     number: Text  # in the paper
     caption: Text
-    rows: Items[Items[TableRow]] = Field(min_length=1)
+    rows: Items[Annotated[Items[TableRow], Field(min_length=1)]] = Field(min_length=1)
     columns: Items[TableColumn] = Field(min_length=1)
     best_in: Literal["column", "row_group"] = "column"
     optional: bool = False
