@@ -71,7 +71,8 @@ def _refuse_repeated(parser: argparse.ArgumentParser, given: Sequence[str]) -> N
 def new_console() -> Console:
     """Where a command says how it goes."""
     console = _Console(highlight=False, soft_wrap=True, markup=False)
-    console.width = max(console.width, 1)  # of COLUMNS=0 rich would print nothing
+    if console.width < 1:  # of COLUMNS=0, with which rich prints nothing
+        console.width = 80
     return console
 
 
