@@ -46,6 +46,9 @@ def run_command(command: Callable[[argparse.Namespace], int], parser: argparse.A
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (head, less) has seen enough
         code = OUTPUT_CLOSED
+    except MemoryError as error:
+        _complain(f"error: this machine's memory does not suffice: {first_line(error)}")
+        code = WRONG_INPUT
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         _complain(f"error: {place}{error.strerror or first_line(error)}; what was finished is kept")

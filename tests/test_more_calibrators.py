@@ -49,6 +49,15 @@ def miscalibrated(n: int = 6000, k: int = 4, seed: int = 0) -> tuple[np.ndarray,
     return logits, drawn(true, seed + 1), true
 
 
+@pytest.mark.parametrize("kind", ["isotonic", "histogram"])
+def test_of_a_share_of_0_a_millionth_of_the_softmax_is_left(kind: str) -> None:
+    """No validation row has the third label."""
+    logits, _, _ = miscalibrated(n=300, k=3)
+    labels = np.random.default_rng(0).integers(0, 2, size=300)
+    found = fit(SPECS[kind], logits, labels).probabilities(logits[:20])
+    np.testing.assert_allclose(found[:, 2], 1e-6 * softmax(logits[:20])[:, 2], rtol=1e-6)
+
+
 def test_a_calibrator_is_fitted_with_the_settings_that_are_declared() -> None:
     logits, labels, _ = miscalibrated(n=300)
     scores = logits[:50]

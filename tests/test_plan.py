@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commandline import new_console
+from benchmark.commandline import new_console, new_parser, run_command
 from benchmark.errors import UserError
 from benchmark.inputs import places
 from benchmark.plan import PlannedRun, make_plan
@@ -200,3 +200,16 @@ def test_a_terminal_without_width_is_told_what_happens(
     monkeypatch.setenv("COLUMNS", "0")
     new_console().print("a plan")
     assert capsys.readouterr().out == "a plan\n"
+
+
+def test_where_memory_does_not_suffice_that_is_a_sentence(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_much(arguments: object) -> int:
+        raise MemoryError("Unable to allocate 745. GiB for an array")
+
+    monkeypatch.setattr("sys.argv", ["report"])
+    with pytest.raises(SystemExit) as ended:
+        run_command(too_much, new_parser("report", ""))
+    assert ended.value.code == 2
+    assert "memory does not suffice: Unable to allocate 745. GiB for an array" in capsys.readouterr().err
