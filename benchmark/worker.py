@@ -18,13 +18,13 @@ from typing import TextIO
 import torch
 
 from benchmark import own_code
+from benchmark.claimed_jobs import claimed
 from benchmark.environment import code_state, cpu_name, describe_environment
 from benchmark.errors import UserError, first_line
 from benchmark.jobs import EpochDone, EpochMeans, Job, JobEnded, Ready, WorkerSetup
 from benchmark.specs import Declared, McDropout, identity
 from benchmark.store import (
     SCHEMA_VERSION,
-    CannotClaim,
     EnvironmentRecord,
     EpochRecord,
     Failure,
@@ -32,7 +32,6 @@ from benchmark.store import (
     Result,
     ResultFolder,
     TrainingRecord,
-    claim,
     packed_size,
 )
 from benchmark.stored_scores import score_and_save
@@ -63,20 +62,14 @@ class Worker:
         """Train one job unless another command holds it or has done it; its result is on disk when this returns."""
         started = time.monotonic()
         log = self.folder.log_path(job.run)
-        try:
-            with claim(self.folder.claims, job.run) as ours:
-                if not ours:
-                    return JobEnded(outcome="claimed", seconds=0.0)
-                done = self.folder.read(job.run)
-                if done is not None and not job.redo and done.has_all(job.views):
-                    return JobEnded(outcome="already_done", seconds=0.0)
-                try:
-                    with _output_to(log):
-                        result, failures = self._train_and_score(job, done)
-                except Exception as error:
-                    return self._failed(job, error, log, time.monotonic() - started)
-        except CannotClaim as error:  # so nothing of the run is to be written
-            return JobEnded(outcome="failed", seconds=0.0, reason=f"{_INPUT}: {error}", worker_goes_on=True)
+        with claimed(self.folder, job) as found:
+            if isinstance(found, JobEnded):
+                return found
+            try:
+                with _output_to(log):
+                    result, failures = self._train_and_score(job, found)
+            except Exception as error:
+                return self._failed(job, error, log, time.monotonic() - started)
         seconds, reason = time.monotonic() - started, "; ".join(failure.rstrip(".") for failure in failures)
         return JobEnded(
             outcome="success", seconds=seconds, summary=_summary(result, job.summary_of), reason=reason, log=str(log)

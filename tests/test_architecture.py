@@ -31,6 +31,7 @@ FLOORS = {
     "models": 3,
     "registry": 3,
     "store": 3,
+    "claimed_jobs": 4,
     "environment": 4,
     "ensembles": 5,
     "estimates": 4,

@@ -90,23 +90,21 @@ def test_every_job_comes_to_its_end_whatever_happens_on_the_way(registry: Regist
     assert last.event.log == str(tmp_path / "logs" / f"worker{last.slot}.log")
 
 
-def test_jobs_that_take_as_much_memory_start_in_as_many_pieces(registry: Registry, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seed", "before"),
+    [
+        (NEEDS_PIECES, "out_of_memory"),
+        (DIES_TWICE, "died"),  # where the kernel kills for memory, nobody says so
+    ],
+)
+def test_jobs_that_take_as_much_memory_start_in_as_many_pieces(
+    registry: Registry, tmp_path: Path, seed: int, before: str
+) -> None:
     updates: list[Update] = []
-    first_job, other = job(registry, NEEDS_PIECES), job(registry, SUCCEEDS)
+    first_job, other = job(registry, seed), job(registry, SUCCEEDS)
     alike = first_job.model_copy(update={"run": first_job.run.model_copy(update={"seed": SHORT})})
     asyncio.run(pool(tmp_path, updates, [CPU]).run([first_job, alike, other]))
-    assert [ended.outcome for ended in ends(updates, NEEDS_PIECES)] == ["out_of_memory", "out_of_memory", "success"]
-    assert [ended.summary for ended in ends(updates, SHORT)] == ["4 pieces"]
-    assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
-
-
-def test_so_do_those_like_one_that_succeeded_in_pieces_after_deaths(registry: Registry, tmp_path: Path) -> None:
-    """Where the kernel kills for memory, nobody says so."""
-    updates: list[Update] = []
-    first_job, other = job(registry, DIES_TWICE), job(registry, SUCCEEDS)
-    alike = first_job.model_copy(update={"run": first_job.run.model_copy(update={"seed": SHORT})})
-    asyncio.run(pool(tmp_path, updates, [CPU]).run([first_job, alike, other]))
-    assert [ended.outcome for ended in ends(updates, DIES_TWICE)] == ["died", "died", "success"]
+    assert [ended.outcome for ended in ends(updates, seed)] == [before, before, "success"]
     assert [ended.summary for ended in ends(updates, SHORT)] == ["4 pieces"]
     assert [ended.summary for ended in ends(updates, SUCCEEDS)] == ["1 pieces"]
 

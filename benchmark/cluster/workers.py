@@ -11,13 +11,14 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from benchmark.claimed_jobs import claimed
 from benchmark.cluster.node import NodeWorker, Returned
 from benchmark.cluster.slots import NodeSlot
 from benchmark.environment import code_state
 from benchmark.errors import first_line
 from benchmark.jobs import EpochDone, Job, JobEnded, WorkerSetup
 from benchmark.schedule import NoPlace
-from benchmark.store import CannotClaim, Damaged, ResultFolder, claim
+from benchmark.store import Damaged, ResultFolder
 
 _SECONDS_FOR_A_PLACE = 120.0  # long enough for a node that comes back, and for the shipped code to be unpacked
 _SECONDS_BETWEEN_TRIES = 1.0
@@ -72,19 +73,10 @@ class RayWorker:
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:
         """Have a job done on the node and store its files here, unless another command holds it or has done it."""
         started = time.monotonic()
-        try:
-            return await self._do(job, on_epoch, started)
-        except CannotClaim as error:
-            return JobEnded(outcome="failed", seconds=0.0, reason=f"input: {error}", worker_goes_on=True)
-
-    async def _do(self, job: Job, on_epoch: Callable[[EpochDone], None], started: float) -> JobEnded:
         outcome: Literal["died", "failed"]
-        with claim(self.folder.claims, job.run) as ours:
-            if not ours:
-                return JobEnded(outcome="claimed", seconds=0.0)
-            before = self.folder.read(job.run)
-            if before is not None and not job.redo and before.has_all(job.views):
-                return JobEnded(outcome="already_done", seconds=0.0)
+        with claimed(self.folder, job) as found:
+            if isinstance(found, JobEnded):
+                return found
             try:
                 return self._stored(job, await self._followed(job, on_epoch), started)
             except RayError as error:
