@@ -224,7 +224,7 @@ def training_arguments(run: Any, folder: str, epochs: int, may_use_bfloat16: boo
     import torch
     from transformers import TrainingArguments
 
-    from benchmark.training.loop import supports_bfloat16
+    from benchmark.training.precision import supports_bfloat16
 
     settings = run.optimisation
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

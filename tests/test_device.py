@@ -13,8 +13,10 @@ from torch.utils._pytree import tree_leaves
 from benchmark.models import build_head
 from benchmark.registry import Inputs, Registry, Subject, resolve_run
 from benchmark.specs import RunSpec
-from benchmark.training.loop import Model, backward, train
+from benchmark.training.gradients import backward
+from benchmark.training.loop import train
 from benchmark.training.objective import Objective
+from benchmark.training.prediction import Model
 from tests.test_training import CPU, Bench
 
 METHODS = [

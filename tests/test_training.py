@@ -36,19 +36,12 @@ from benchmark.specs import (
     UncertaintyTerm,
     sub_seed,
 )
-from benchmark.training import loop
-from benchmark.training.loop import (
-    LabelledTexts,
-    Model,
-    Trained,
-    TrainingData,
-    _set_learning_rate,
-    backward,
-    predict,
-    predict_with_dropout,
-    train,
-)
+from benchmark.training import prediction
+from benchmark.training.gradients import backward
+from benchmark.training.loop import LabelledTexts, Trained, TrainingData, train
 from benchmark.training.objective import Diverged, Objective
+from benchmark.training.optimiser import set_learning_rate
+from benchmark.training.prediction import Model, predict, predict_with_dropout
 from tests.conftest import EXPERIMENTS
 
 CPU = torch.device("cpu")
@@ -449,7 +442,7 @@ def test_learning_rate_warms_up_and_decays_to_nothing() -> None:
     spec = type("S", (), {"warmup_share": 0.2, "learning_rate": 2.0, "decay": settings.decay})
     rates = []
     for step in range(10):
-        _set_learning_rate(optimiser, spec, step, 10)
+        set_learning_rate(optimiser, spec, step, 10)
         rates.append(round(optimiser.param_groups[0]["lr"], 6))
     assert rates == [1.0, 2.0, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25]
 
@@ -641,20 +634,20 @@ def test_memory_that_runs_out_over_held_out_rows_costs_no_training(
     run = bench.run("bert", epochs=1)
     whole = bench.train(run)
     asked = []
-    compute = loop._all_logits
+    compute = prediction._all_logits
 
-    def too_many(model: loop.Model, batch_size: int) -> torch.Tensor:
+    def too_many(model: Model, batch_size: int) -> torch.Tensor:
         asked.append(batch_size)
         if batch_size > 200:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return compute(model, batch_size)
 
-    monkeypatch.setattr(loop, "_all_logits", too_many)
+    monkeypatch.setattr(prediction, "_all_logits", too_many)
     cut = bench.train(run)
     assert asked == [1024, 512, 256, 128] * 2
     assert cut.steps == whole.steps
     np.testing.assert_allclose(cut.test_logits, whole.test_logits, atol=1e-5)
-    monkeypatch.setattr(loop, "_all_logits", lambda model, batch_size: 1 / 0)
+    monkeypatch.setattr(prediction, "_all_logits", lambda model, batch_size: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         bench.train(run)
 
@@ -732,7 +725,7 @@ def test_without_decay_the_rate_stays(bench: Bench) -> None:
     settings = bench.run("bert", warmup_share=0.2, learning_rate=2.0, decay="none").optimisation
     rates = []
     for step in range(5):
-        _set_learning_rate(optimiser, settings, step, 10)
+        set_learning_rate(optimiser, settings, step, 10)
         rates.append(optimiser.param_groups[0]["lr"])
     assert rates == [1.0, 2.0, 2.0, 2.0, 2.0]
 
