@@ -246,7 +246,7 @@ def test_narrowing_keeps_rows_columns_and_only_whole_means() -> None:
             None,
             ["ts"],
             "No row of the tables has ts; --table main low_frequency main_full low_frequency_full more_methods with_temperature "
-            "noise_with_temperature have.",
+            "noise_with_temperature without_kl have.",
         ),
         (["all"], None, ["focal"], "No row of the tables has focal; --table more_methods with_temperature have."),
         (
