@@ -41,6 +41,8 @@ def main() -> None:
     if arguments.one is not None:
         _train_one(arguments, joblib.load(arguments.one))
         return
+    # one GPU for both: a Trainer would spread each batch over several, and so take fewer and larger steps
+    os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
     plan = _plan(arguments)
     slots = make_slots(find_devices(), None, len(plan))
     given = {"--data-dir": arguments.data_dir, "--encoder-dir": arguments.encoder_dir}
@@ -67,12 +69,8 @@ def main() -> None:
 def _timed(*arguments: str, threads: int | None = None) -> float:
     started = time.perf_counter()
     of_cpu = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
-    # one GPU for both: a Trainer would spread each batch over several, and so take fewer and larger steps
-    one = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]}
     command = [sys.executable, *arguments]
-    call = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, text=True, check=False, env=os.environ | one | of_cpu
-    )
+    call = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, env=os.environ | of_cpu)
     if call.returncode:
         sys.exit(call.stdout + call.stderr)
     return time.perf_counter() - started
@@ -106,6 +104,7 @@ def _train_one(arguments: argparse.Namespace, planned: "PlannedRun") -> None:
     from benchmark.inputs import places
     from benchmark.models import build_encoder, load_tokenizer
 
+    torch.backends.cuda.enable_cudnn_sdp(False)  # for both, as training does
     where, run = places(arguments.data_dir, arguments.encoder_dir), planned.run
     corpus = load_corpus(run.data.dataset, planned.dataset, where.all_data_folders)
     found = find_encoder(planned.encoder, where.encoder_folders, where.built_encoders)

@@ -166,11 +166,12 @@ def test_a_worker_that_cannot_start_costs_its_own_slot_only(registry: Registry, 
     slots = [CPU, Slot(Device("cuda", "b", "broken"), 1)]
     the_other_is_at_work = f'[ -e "{tmp_path}/attempts-{SHORT}" ]'
     wait = f"until {the_other_is_at_work}; do sleep 0.05; done"
-    command = first(f'if [ "$CUDA_VISIBLE_DEVICES" = broken ]; then {wait}; exit 3; fi')
+    command = first(f'if [ "$CUDA_VISIBLE_DEVICES" = broken ]; then {wait}; echo "No driver." >&2; exit 3; fi')
     jobs = [job(registry, SHORT), job(registry, SUCCEEDS), job(registry, DIES_TWICE)]
     asyncio.run(pool(tmp_path, updates, slots, command, retired.append).run(jobs))
     log = tmp_path / "logs" / "worker1.log"
-    assert retired == [f"A worker could not start: the worker ended with exit code 3; why stands at the end of {log}."]
+    why = f'why stands at the end of {log}. It ended with "No driver".'
+    assert retired == [f"A worker could not start: the worker ended with exit code 3; {why}"]
     assert {update.slot for update in updates} == {0}
     outcomes = [[ended.outcome for ended in ends(updates, seed)] for seed in (SHORT, SUCCEEDS, DIES_TWICE)]
     assert outcomes == [["success"], ["success"], ["died", "died", "success"]]

@@ -357,6 +357,7 @@ def test_a_worker_without_memory_asks_for_more_pieces_up_to_sixteen(
         (torch.OutOfMemoryError("CUDA out of memory."), "out of memory"),
         (RuntimeError("CUDA error: out of memory"), "out of memory"),
         (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling"), "out of memory"),
+        (RuntimeError('NVML_SUCCESS == r INTERNAL ASSERT FAILED at "CUDACachingAllocator.cpp":1131'), "out of memory"),
         (RuntimeError("shapes differ"), "RuntimeError"),
     ],
 )

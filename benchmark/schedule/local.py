@@ -17,6 +17,7 @@ WORKER = (sys.executable, "-m", "benchmark.worker")
 _PROJECT = Path(__file__).resolve().parents[2]
 _LINE_LIMIT = 2**22
 _SECONDS_TO_END = 10.0
+_LAST_WORDS = 300  # characters
 _MOST_STARTS = 3  # of a process that is killed before it is ready (for its memory, say)
 
 
@@ -89,9 +90,10 @@ class _LocalWorker:
 class WorkerProcess:
     """A worker and the pipes to it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, log_begins: int) -> None:
         self.process = process
         self.log = log
+        self.log_begins = log_begins  # bytes in it from earlier workers
 
     @classmethod
     async def start(cls, command: Sequence[str], slot: Slot, setup: WorkerSetup, log: Path) -> "WorkerProcess":
@@ -106,6 +108,7 @@ class WorkerProcess:
         }
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as log_file:
+            log_begins = log_file.tell()
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
@@ -115,7 +118,7 @@ class WorkerProcess:
                 limit=_LINE_LIMIT,
                 start_new_session=True,
             )
-        worker = cls(process, log)
+        worker = cls(process, log, log_begins)
         worker._say(setup.model_dump_json())
         return worker
 
@@ -123,7 +126,16 @@ class WorkerProcess:
         """Wait until the worker takes jobs. Raises ``NoPlace`` where it ends instead, in whatever way."""
         if not await self._line():  # that it is ready is what a worker says first
             how = _in_words(await self.process.wait())
-            raise NoPlace(f"A worker could not start: {how}; why stands at the end of {self.log}.")
+            said = self._last_words()
+            why = f' It ended with "{said}".' if said else ""
+            raise NoPlace(f"A worker could not start: {how}; why stands at the end of {self.log}.{why}")
+
+    def _last_words(self) -> str:
+        """The last line that the process wrote into its log, cut to what fits a sentence."""
+        with self.log.open("rb") as log_file:
+            log_file.seek(self.log_begins)
+            lines = log_file.read().decode(errors="replace").split("\n")
+        return next((line.strip().rstrip(".")[:_LAST_WORDS] for line in reversed(lines) if line.strip()), "")
 
     def was_killed(self) -> bool:
         """Whether the process was ended by a signal."""
