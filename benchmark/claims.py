@@ -37,6 +37,7 @@ class Judgement:
     seeds: tuple[int, ...] = ()  # that both rows have
     fewest_seeds: int = 0  # of the comparisons that could be made
     mixed: tuple[str, ...] = ()  # the precisions of the trainings of one comparison, where they are several
+    idle: tuple[str, ...] = ()  # the rows, of any comparison that could be made, in which RAU had no effect
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class _Compared:
     text: str = ""
     seeds: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ()  # of the trainings of both
+    idle: tuple[str, ...] = ()  # which of both had RAU without effect, by their labels
 
 
 def judge_all(builder: GridBuilder) -> list[Judgement]:
@@ -105,6 +107,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         seeds=decisive.seeds,
         fewest_seeds=min((len(item.seeds) for item in compared if item.seeds), default=0),
         mixed=next((item.precisions for item in compared if len(item.precisions) > 1), ()),
+        idle=tuple(dict.fromkeys(label for item in compared for label in item.idle)),
     )
 
 
@@ -139,7 +142,8 @@ def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     if row is None or not _has_value(row):
         found = _missing(text, row)
     else:
-        against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
+        own = labels[comparison.row]
+        against = [_against(claim, row, cell, text, (own, labels.get(key, key))) for key, cell in others.items()]
         found = _deciding(claim, against, _strength if claim.holds != "not_best" else _strength_for)
     paper = found.paper if found.paper is not None else _paper(claim, row, list(others.values()))
     if found.outcome == "missing" and row is not None and paper is not None:
@@ -152,8 +156,8 @@ def _label(row: GridRow, first: GridRow) -> str:
     return f"{first.label} {row.label}" if row.label.startswith("+") else row.label
 
 
-def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:
-    both = f"{text} against {label}"
+def _against(claim: Claim, row: Cell, other: Cell | None, text: str, labels: tuple[str, str]) -> _Compared:
+    both = f"{text} against {labels[1]}"
     if other is None or not _has_value(other):
         return _missing(both, other)
     found = difference(row, other)
@@ -164,7 +168,8 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str)
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
     seeds = shared_seeds(row, other)
     precisions = tuple(sorted({*row.precisions, *other.precisions}))
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions)
+    idle = tuple(label for label, cell in zip(labels, (row, other), strict=True) if cell.rau_was_idle)
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions, idle)
 
 
 def _has_value(cell: Cell) -> bool:

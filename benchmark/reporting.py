@@ -21,7 +21,7 @@ from benchmark.render import (
     to_markdown,
 )
 from benchmark.search import choices
-from benchmark.tables import ONE_SEED, Grid, GridBuilder, seeds_in_words, trained_in
+from benchmark.tables import ONE_SEED, Grid, GridBuilder, idle_in_words, seeds_in_words, trained_in
 from benchmark.whole_files import write_whole
 
 _TOO_FEW = (
@@ -55,7 +55,8 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     seeds = tuple(sorted(set().union(*(judgement.seeds for judgement in tested))))
     one_seed = ONE_SEED if any(judgement.fewest_seeds == 1 for judgement in tested) else ""
     mixed = trained_in(precision for judgement in tested for precision in judgement.mixed)
-    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, mixed, rule]))
+    idle = idle_in_words(dict.fromkeys(label for judgement in tested for label in judgement.idle))
+    note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, mixed, idle, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}
     return {"claims.md": claims_to_markdown(judgements, note)}

@@ -1,5 +1,6 @@
 """Results made by hand, for tests of what reads them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,15 @@ def with_scores(result: Result, **scores: float) -> Result:
         return view.model_copy(update={"scores": view.scores | scores, "per_label": labels})
 
     return result.model_copy(update={"views": [changed(view) for view in result.views]})
+
+
+def with_rau(result: Result, values: list[float | None]) -> Result:
+    """The same result of a method with RAU as its second term, with these epochs' means of it."""
+    assert result.run.loss[1].term == "rau"
+    assert result.training is not None
+    first = result.training.epochs[0]
+    epochs = [replace(first, terms=[first.terms[0], value, *first.terms[2:]]) for value in values]
+    return result.model_copy(update={"training": result.training.model_copy(update={"epochs": epochs})})
 
 
 def from_before(result: Result) -> Result:

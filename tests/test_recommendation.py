@@ -11,7 +11,7 @@ from benchmark.registry import Registry, Subject, select_tables
 from benchmark.specs import RESAMPLED
 from benchmark.store import KnownResults, Result
 from benchmark.tables import GridBuilder
-from tests.results import from_before, made_result, tiny_inputs, with_scores
+from tests.results import from_before, made_result, tiny_inputs, with_rau, with_scores
 
 
 def scored(
@@ -587,3 +587,31 @@ def test_advice_is_on_the_base_encoder_alone(registry: Registry) -> None:
     made = [made_result(registry, Subject("tnews", "albert_tiny", name)) for name in ("bert", "hs_rau")]
     builder = GridBuilder(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,))
     assert recommend(builder, select_tables(registry, "tiny", ["encoders"]).values()) == []
+
+
+def test_a_rule_that_older_results_cannot_be_asked_is_named(registry: Registry) -> None:
+    def said(nll: dict[str, float], by: str = "ece", chance: float | None = 0.1) -> str:
+        results = [scored(registry, method, 0.80, ece, **nll) for method, ece in (("bert", 0.40), ("ls", 0.30))]
+        for view in results[1].views if chance is None else []:
+            del view.scores["ece_if_calibrated"]
+        (found,) = advice(registry, results, by=by)
+        return " ".join(one for one in found.sentences if one.startswith("Not checked"))
+
+    assert said({"nll": 0.5}) == ""
+    assert said({}) == "Not checked, for want of the numbers: whether a method loses NLL."
+    both = "whether a method loses NLL and whether chance alone makes a lower ECE"
+    assert said({}, chance=None) == f"Not checked, for want of the numbers: {both}."
+    assert (
+        said({"brier": 0.5}, by="brier", chance=None)
+        == "Not checked, for want of the numbers: whether a method loses NLL."
+    )
+    assert said({"nll": 0.5}, by="nll", chance=None) == ""
+
+
+def test_a_method_whose_rau_did_nothing_is_named(registry: Registry) -> None:
+    results = [scored(registry, "bert", 0.80, 0.40), with_rau(scored(registry, "hs_rau", 0.80, 0.30), [None, 0.6931])]
+    (found,) = advice(registry, results)
+    why = "next to no training row was certain, or next to none uncertain"
+    assert f"RAU had no effect in HS-RAU: {why}." in found.sentences
+    (found,) = advice(registry, [results[0], with_rau(results[1], [0.6931, 0.6])])
+    assert not [one for one in found.sentences if one.startswith("RAU")]

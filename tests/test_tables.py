@@ -1,5 +1,6 @@
 """Grids and their rendering: means, spreads, what is best, what is missing; names come through as themselves."""
 
+import math
 import shutil
 import subprocess
 from dataclasses import replace
@@ -48,7 +49,7 @@ from benchmark.tables import (
 )
 from benchmark.tables.sharing import _most_compared
 from tests.conftest import EXPERIMENTS
-from tests.results import failed_result, made_result, tiny_inputs, with_scores
+from tests.results import failed_result, made_result, tiny_inputs, with_rau, with_scores
 
 METHODS = ("bert", "ls", "poscal", "avuc", "hs_rau")
 
@@ -291,6 +292,34 @@ def test_a_table_of_trainings_in_two_precisions_says_so(registry: Registry) -> N
     apart = to_markdown(grid(registry, [first, hwu64], "main"))  # which nobody compares with each other
     assert "Trained in bfloat16 (HWU64) and in float32 (TNEWS)." in apart
     assert sentence not in apart
+
+
+def test_a_table_says_where_rau_did_nothing(registry: Registry) -> None:
+    """At ln 2, whatever the losses beside it: no row certain, or every one, and so no gradient."""
+    tnews, hwu64 = (made_result(registry, Subject(dataset, "base", "hs_rau")) for dataset in ("tnews", "hwu64"))
+    idle = {0: with_rau(tnews, [None, math.log(2), math.log(2) + 9e-4]), 1: with_rau(hwu64, [0.6931])}
+    ending = ": next to no training row was certain, or next to none uncertain."
+    made = to_markdown(grid(registry, [idle[0], hwu64], "main"))
+    assert f"RAU had no effect in HS-RAU (TNEWS){ending}" in made
+    assert f"RAU had no effect in HS-RAU (TNEWS, HWU64){ending}" in to_markdown(
+        grid(registry, list(idle.values()), "main")
+    )
+    for values in ([0.6931, math.log(2) - 1.1e-3], [0.0]):
+        assert "RAU had" not in to_markdown(grid(registry, [with_rau(tnews, values), hwu64], "main"))
+    acts = made_result(registry, Subject("tnews", "base", "hs_rau"), seed=1)
+    assert "RAU had" not in to_markdown(grid(registry, [idle[0], acts], "main", seeds=(0, 1)))
+    without = made_result(registry, Subject("tnews", "base", "without_rau"))
+    assert "RAU had" not in to_markdown(grid(registry, [without], "ablation"))
+
+
+def test_so_do_verdicts_on_it(registry: Registry) -> None:
+    beside_bert = Comparison(row="hs_rau", against=("bert",), column="HWU64", metric="f1")
+    claims = {"a": registry.claims["best_f1_hwu64"].model_copy(update={"comparisons": (beside_bert,)})}
+    bert, acts = (made_result(registry, Subject("hwu64", "base", method)) for method in ("bert", "hs_rau"))
+    for result, said in ((with_rau(acts, [math.log(2)]), True), (acts, False)):
+        judging = replace(registry, claims=claims)
+        builder = GridBuilder(judging, "tiny", KnownResults.of([bert, result]), tiny_inputs(), (0,))
+        assert ("RAU had no effect in HS-RAU: " in claims_in(builder, "markdown")["claims.md"]) == said
 
 
 LS_BESIDE_BERT = Comparison(row="ls", against=("bert",), column="HWU64", metric="f1")

@@ -17,7 +17,7 @@ from benchmark.recommendation.cautions import (
     within_chance,
     without_results,
 )
-from benchmark.recommendation.deciding import Candidate, Decision, are_tied, by_metric, candidate, decide
+from benchmark.recommendation.deciding import Candidate, Decision, are_tied, by_metric, candidate, decide, unchecked
 from benchmark.recommendation.evidence import Evidence
 from benchmark.registry import Registry, clean_columns, told_apart
 from benchmark.render.text import number, signed
@@ -28,6 +28,7 @@ from benchmark.tables import (
     GridRow,
     SharedGrid,
     difference,
+    idle_in_words,
     over_shared_seeds,
     trained_in,
     without_rows,
@@ -61,8 +62,8 @@ def rule_in_words(registry: Registry, by: str = "ece") -> str:
     losing = "do not lose F1" if by == "nll" else "lose neither F1 nor NLL"
     on_few_rows = f"On few rows {label} favours the surer of two models that are equally far from calibrated"
     surer = {
-        "ece": f"{on_few_rows}: a lower one does not count where chance makes as much of it and NLL is not lower, too; "
-        "where it cannot tell the first one from a calibrated model, top-label ECE decides. ",
+        "ece": f"{on_few_rows}: a lower one does not count where chance makes as much of it, by the means, and NLL is "
+        "not lower, too; where it cannot tell the first one from a calibrated model, top-label ECE decides. ",
         "top_label_ece": f"{on_few_rows}. ",
     }
     tied = "" if by == "nll" else ", of several that noise cannot tell from it the one with the lowest NLL"
@@ -162,11 +163,13 @@ def _in_words(
         unlike_rows(evidence, baseline.row),
         leanings(evidence, compared),
         by_chance(evidence, compared) if measure.score == "ece" else "",
+        unchecked(evidence, candidates, measure.score),
         *([] if doubt else about_advised),
         whose_seeds(shared, evidence.builder.seeds),
         _left_out_from_before(from_before, measure.label),
         without_results(shared),
         trained_in(shared.grid.precisions),
+        idle_in_words(one.name for one in candidates if any(cell.rau_was_idle for cell in one.row.cells)),
         without_rows(max(one.f1.labels_without_rows for one in candidates)),
         f"Compared: {', '.join(one.name for one in candidates)}.",
     ]

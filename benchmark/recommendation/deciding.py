@@ -127,6 +127,18 @@ def decide(evidence: Evidence, candidates: list[Candidate], by: str) -> Decision
     return Decision(baseline, advised, tuple(by_error), aside, frozenset(uniform))
 
 
+def unchecked(evidence: Evidence, candidates: Sequence[Candidate], by: str) -> str:
+    """Which rules of ``decide`` could not be asked of all methods, their results being too old to say; nothing where
+    all could.
+    """
+    open_questions = []
+    if by != "nll" and any(one.nll_gain is None for one in candidates):
+        open_questions.append("whether a method loses NLL")
+    if by == "ece" and any(evidence.mean(one.row, "ece_if_calibrated") is None for one in candidates):
+        open_questions.append("whether chance alone makes a lower ECE")
+    return f"Not checked, for want of the numbers: {' and '.join(open_questions)}." if open_questions else ""
+
+
 def are_tied(one: Candidate, other: Candidate) -> bool:
     """Whether noise cannot tell the errors of the two apart, as those of one and the same."""
     if one is other:

@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 from itertools import compress
 
-from benchmark.tables import ONE_SEED, Cell, Grid, GridRow, as_sentence, seeds_in_words, trained_in, without_rows
+from benchmark.tables import (
+    ONE_SEED,
+    Cell,
+    Grid,
+    GridRow,
+    as_sentence,
+    seeds_in_words,
+    trained_in,
+    without_effect,
+    without_rows,
+)
 
 MISSING = "–"
 PLUS_MINUS = "±"
@@ -82,8 +92,7 @@ def notes(grid: Grid) -> list[str]:
     for size in sorted({cell.trainings for cell in grid.cells if cell.values and cell.trainings > 1}):
         parts.append(f"Each value of an ensemble is of {size} seeds: its own and the {size - 1} that follow.")
     parts.append("Best as printed in bold.")
-    if mixed := _trained(grid):
-        parts.append(mixed)
+    parts += filter(None, [_trained(grid), without_effect(grid)])
     leads = [cell.lead for cell in grid.cells if cell.lead is not None]
     counted = f"{len(leads)} lead{'s' if len(leads) > 1 else ''}"
     if any(lead.within_noise for lead in leads):

@@ -15,6 +15,7 @@ from benchmark.tables.grid import (
     shared_seeds,
     why_untested,
 )
+from benchmark.tables.idle import idle_in_words, without_effect
 from benchmark.tables.sharing import SharedGrid, over_shared_seeds
 from benchmark.tables.wording import (
     ONE_SEED,
@@ -43,6 +44,7 @@ __all__ = [
     "as_sentence",
     "consecutive",
     "difference",
+    "idle_in_words",
     "is_about",
     "left_out",
     "mark_best",
@@ -54,5 +56,6 @@ __all__ = [
     "shared_seeds",
     "trained_in",
     "why_untested",
+    "without_effect",
     "without_rows",
 ]

@@ -25,6 +25,7 @@ from benchmark.store import KnownResults, Result, ViewRecord
 from benchmark.tables.best import mark_best
 from benchmark.tables.finding import ResultFinder
 from benchmark.tables.grid import Cell, FittedTemperature, Grid, GridColumn, GridRow
+from benchmark.tables.idle import rau_was_idle
 
 _TESTED = {"f1", "ece", *RESAMPLED}
 _OF_PREDICTIONS = {"accuracy", "precision", "recall", "f1"}  # which no temperature moves
@@ -158,6 +159,7 @@ class GridBuilder:
             and any(part.view.at_bound for parts in found.values() for part in parts),
             not_resampled=self._not_resampled(request),
             precisions=self._precisions_of(sources),
+            rau_was_idle=bool(sources) and all(rau_was_idle(self.finder.finished.by_run[run]) for run in sources),
             missing=missing,
         )
 

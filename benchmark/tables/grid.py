@@ -52,6 +52,7 @@ class Cell:
     # whether a temperature behind the values is none that the validation rows asked for; never of F1, which none moves
     without_optimum: bool = False
     precisions: tuple[str, ...] = ()  # of the trainings behind the values
+    rau_was_idle: bool = False  # in every training behind the values
     missing: Mapping[int, str] = field(default_factory=dict)  # why there is no value, by seed
     best: bool = False
     lead: Lead | None = None  # where this cell alone is best and both were resampled
