@@ -52,7 +52,8 @@ def rau_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tenso
 
     ``threshold`` is u_theta in nats: a sample is certain where its entropy is at or below it. The paper prints tan(u);
     tanh is meant, as in AVUC (u reaches log K > pi/2, where tan changes sign). An empty pair of groups counts 0.
-    Source: HS-RAU (AAAI 2022), section "Rebalanced Accuracy-Uncertainty Loss".
+    Where no sample of the batch is certain, or every one, it is log 2 with a gradient of 0. Source: HS-RAU (AAAI 2022),
+    section "Rebalanced Accuracy-Uncertainty Loss".
     """
     n_ac, n_au, n_ic, n_iu = _accuracy_uncertainty_groups(logits, labels, threshold)
     return torch.log1p(_share(n_au, n_ac) + _share(n_ic, n_iu))
@@ -62,7 +63,7 @@ def avuc_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tens
     """Accuracy versus uncertainty calibration loss: log(1 + (n_AU + n_IC) / (n_AC + n_IU)).
 
     ``threshold`` as in ``rau_loss``. Where n_AC + n_IU is 0 the ratio is held finite by dividing by at least 1e-8.
-    Source: Krishnan and Tickoo, 2020 (eq. 3 and 4), with the paper's a_i for its confidence.
+    Source: Krishnan and Tickoo, 2020 (eq. 3 and 4).
     """
     n_ac, n_au, n_ic, n_iu = _accuracy_uncertainty_groups(logits, labels, threshold)
     return torch.log1p((n_au + n_ic) / (n_ac + n_iu).clamp_min(SMALLEST_SHARE))
@@ -162,10 +163,10 @@ def _accuracy_uncertainty_groups(
     uncertainty = predictive_entropy(logits)
     right = predictions == labels
     certain = uncertainty.detach() <= threshold
-    agreement = torch.where(right, confidence, 1 - confidence)
+    weight = torch.where(right, confidence, 1 - confidence)  # the paper's a_i
     certainty = 1 - torch.tanh(uncertainty)
-    uncertain_part = agreement * torch.tanh(uncertainty)
-    certain_part = agreement * certainty
+    uncertain_part = weight * torch.tanh(uncertainty)
+    certain_part = weight * certainty
     return (
         (certain_part * (right & certain)).sum(),
         (uncertain_part * (right & ~certain)).sum(),

@@ -51,8 +51,8 @@ def resampled_scores(
     losses = np.stack([squared_distances(probabilities, labels), negative_log_likelihoods(probabilities, labels)], 1)
     parts = []
     for weights in _weights(labels, n_resamples):
-        ratio = np.asarray(weights @ claimed)
-        label_f1 = np.divide(2 * np.asarray(weights @ hits), ratio, out=np.zeros_like(ratio), where=ratio > 0)
+        borne_or_predicted = np.asarray(weights @ claimed)
+        label_f1 = _ratio(2 * np.asarray(weights @ hits), borne_or_predicted)
         label_ece = np.empty_like(label_f1)
         for label in range(n_labels):
             gaps = (labels == label) - probabilities[:, label]
@@ -63,6 +63,10 @@ def resampled_scores(
     label_f1, label_ece, top_label, brier, nll = (np.concatenate(chunks) for chunks in zip(*parts, strict=True))
     measures = {"top_label_ece": top_label, "brier": brier, "nll": nll}
     return Resampled(label_f1.mean(axis=1), label_ece.sum(axis=1), measures, label_f1, label_ece)
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    return np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator > 0)
 
 
 def _weights(labels: Array, n_resamples: int) -> Iterator[Array]:

@@ -75,8 +75,8 @@ def _attend(attention: Any, query: Tensor, key: Tensor, value: Tensor, allowed: 
     query, key, value = (states.view(*states.shape[:-1], *heads).transpose(1, 2) for states in (query, key, value))
     rate = attention.dropout.p if attention.training else 0.0
     if query.device.type == "cpu" and rate > 0.0:
-        agreement = (query * heads[1] ** -0.5) @ key.transpose(2, 3) + allowed
-        mixed = dropout(agreement.softmax(dim=-1), rate, training=True).to(value.dtype) @ value
+        scores = (query * heads[1] ** -0.5) @ key.transpose(2, 3) + allowed
+        mixed = dropout(scores.softmax(dim=-1), rate, training=True).to(value.dtype) @ value
     else:
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=rate)
     return mixed.transpose(1, 2).flatten(2)
