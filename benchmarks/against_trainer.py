@@ -136,6 +136,7 @@ def _encoder(arguments: argparse.Namespace) -> tuple[Any, Path]:
     """The encoder that is trained, and its folder."""
     from benchmark.encoders import find_encoder
     from benchmark.inputs import places
+    from benchmark.models import build_encoder
     from benchmark.registry import load_registry
 
     registry = load_registry()
@@ -148,6 +149,8 @@ def _encoder(arguments: argparse.Namespace) -> tuple[Any, Path]:
     found = find_encoder(encoder, where.encoder_folders, where.built_encoders)
     if found is None:
         sys.exit(f"The encoder {name} is not on this machine.")
+    if found.origin == "built":
+        build_encoder(encoder, found.folder)
     return encoder, found.folder
 
 
