@@ -142,41 +142,73 @@ def choices(
     """
     search = registry.search(name)
     options = candidates(registry, profile_name, search)
-    view = validation_view(registry)
-
-    def choice(subject: Subject) -> Choice:
-        declared = run_if_whole(registry, profile_name, subject, 0, inputs)
-        runs = [run_if_whole(option.registry, profile_name, subject, 0, inputs) for option in options]
-        found = [_by_seed(finished, run, seeds) for run in runs]
-        failed = [any(_failed(result) for result in results.values()) for results in found]
-        by = registry.metrics[search.choose_by].score
-        scores = [{seed: _scores(result, view) for seed, result in results.items()} for results in found]
-        usable = [one for one, fell in zip(scores, failed, strict=True) if not fell]
-        shared = [seed for seed in seeds if usable and all(by in (one[seed] or {}) for one in usable)]
-        looked_at = shared or [seed for seed in seeds if any(results[seed] is not None for results in found)]
-        is_declared = [bool(run and declared and recipe_identity(run) == recipe_identity(declared)) for run in runs]
-        tried = [
-            _tried(registry, search, option, [one[seed] for seed in looked_at], fell, same)
-            for option, one, fell, same in zip(options, scores, failed, is_declared, strict=True)
-        ]
-        if shared:
-            tried = _with_choice(registry, search, tried)
-        return Choice(
-            method=registry.methods.methods[subject.method].label,
-            dataset=registry.dataset_label(registry.profile(profile_name), subject.dataset),
-            axes=tuple(axis.label for axis in search.axes),
-            metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
-            choose_by=registry.metrics[search.choose_by].label,
-            tried=tuple(tried),
-            seeds=tuple(looked_at),
-            left_out=tuple(seed for seed in seeds if shared and seed not in shared),
-            at_edge=_at_edge(search, options, tried),
-            rows=_validation_rows(found),
-            precisions=_precisions(found, looked_at),
-        )
-
     profile = registry.profile(profile_name)
-    return [choice(subject) for subject in table_subjects(registry, table) if is_offered(profile, subject)]
+    found = []
+    for subject in table_subjects(registry, table):
+        if is_offered(profile, subject):
+            trials = _trials(registry, profile_name, options, subject, finished, inputs, seeds)
+            found.append(
+                _choice(registry, search, subject, trials, seeds, registry.dataset_label(profile, subject.dataset))
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A candidate for one method and data set: its results, and the scores of their validation rows, by seed."""
+
+    candidate: Candidate
+    declared: bool
+    results: Mapping[int, Result | None]
+    scores: Mapping[int, Mapping[str, float]]  # empty where there are none
+
+    @property
+    def failed(self) -> bool:
+        return any(result is not None and result.status == "failed" for result in self.results.values())
+
+
+def _trials(
+    registry: Registry,
+    profile_name: str,
+    options: Sequence[Candidate],
+    subject: Subject,
+    finished: KnownResults[Result],
+    inputs: Inputs,
+    seeds: Sequence[int],
+) -> list[_Trial]:
+    declared, view = run_if_whole(registry, profile_name, subject, 0, inputs), validation_view(registry)
+    trials = []
+    for option in options:
+        run = run_if_whole(option.registry, profile_name, subject, 0, inputs)
+        results = _by_seed(finished, run, seeds)
+        same = bool(run and declared and recipe_identity(run) == recipe_identity(declared))
+        trials.append(_Trial(option, same, results, {seed: _scores(one, view) for seed, one in results.items()}))
+    return trials
+
+
+def _choice(
+    registry: Registry, search: Search, subject: Subject, trials: Sequence[_Trial], seeds: Sequence[int], dataset: str
+) -> Choice:
+    by = registry.metrics[search.choose_by].score
+    usable = [trial for trial in trials if not trial.failed]
+    shared = [seed for seed in seeds if usable and all(by in trial.scores[seed] for trial in usable)]
+    looked_at = shared or [seed for seed in seeds if any(trial.results[seed] is not None for trial in trials)]
+    tried = [_tried(registry, search, trial, looked_at) for trial in trials]
+    if shared:
+        tried = _with_choice(registry, search, tried)
+    return Choice(
+        method=registry.methods.methods[subject.method].label,
+        dataset=dataset,
+        axes=tuple(axis.label for axis in search.axes),
+        metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
+        choose_by=registry.metrics[search.choose_by].label,
+        tried=tuple(tried),
+        seeds=tuple(looked_at),
+        left_out=tuple(seed for seed in seeds if shared and seed not in shared),
+        at_edge=_at_edge(search, trials, tried),
+        rows=_validation_rows(trials),
+        precisions=_precisions(trials, looked_at),
+    )
 
 
 def _by_seed(finished: KnownResults[Result], run: RunSpec | None, seeds: Sequence[int]) -> dict[int, Result | None]:
@@ -185,32 +217,24 @@ def _by_seed(finished: KnownResults[Result], run: RunSpec | None, seeds: Sequenc
     return {seed: finished.find(run.model_copy(update={"seed": seed})) for seed in seeds}
 
 
-def _failed(result: Result | None) -> bool:
-    return result is not None and result.status == "failed"
-
-
-def _scores(result: Result | None, view: ViewSpec) -> Mapping[str, float] | None:
-    """The scores of a result's validation rows; None where there are none."""
+def _scores(result: Result | None, view: ViewSpec) -> Mapping[str, float]:
     record = None if result is None else result.view(view)
-    return None if record is None else record.scores
+    return {} if record is None else record.scores
 
 
-def _tried(
-    registry: Registry,
-    search: Search,
-    candidate: Candidate,
-    scores: Sequence[Mapping[str, float] | None],
-    failed: bool,
-    declared: bool,
-) -> Tried:
-    made = [] if failed else [one for one in scores if one is not None]
+def _tried(registry: Registry, search: Search, trial: _Trial, seeds: Sequence[int]) -> Tried:
+    made = [] if trial.failed else [trial.scores[seed] for seed in seeds if trial.scores[seed]]
     cells = []
     for metric in (registry.metrics[name] for name in search.metrics):
         values = tuple(metric.scale * one[metric.score] for one in made if metric.score in one)
-        cells.append(Cell(values=values, expected=len(scores), decimals=metric.decimals, better=metric.better))
-    accuracy = fmean(one["accuracy"] for one in made) if made else None
-    words = tuple(value_in_words(value) for value in candidate.values)
-    return Tried(values=words, cells=tuple(cells), failed=failed, accuracy=accuracy, declared=declared)
+        cells.append(Cell(values=values, expected=len(seeds), decimals=metric.decimals, better=metric.better))
+    return Tried(
+        values=tuple(value_in_words(value) for value in trial.candidate.values),
+        cells=tuple(cells),
+        failed=trial.failed,
+        accuracy=fmean(one["accuracy"] for one in made) if made else None,
+        declared=trial.declared,
+    )
 
 
 def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list[Tried]:
@@ -223,9 +247,9 @@ def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list
     return [replace(one, chosen=one is best) for one in tried]
 
 
-def _at_edge(search: Search, options: Sequence[Candidate], tried: Sequence[Tried]) -> tuple[str, ...]:
+def _at_edge(search: Search, trials: Sequence[_Trial], tried: Sequence[Tried]) -> tuple[str, ...]:
     """The axes of three numbers or more on which the chosen candidate has the smallest or the largest."""
-    chosen = next((option for option, one in zip(options, tried, strict=True) if one.chosen), None)
+    chosen = next((trial.candidate for trial, one in zip(trials, tried, strict=True) if one.chosen), None)
     if chosen is None:
         return ()
     return tuple(
@@ -236,13 +260,13 @@ def _at_edge(search: Search, options: Sequence[Candidate], tried: Sequence[Tried
     )
 
 
-def _precisions(found: Sequence[Mapping[int, Result | None]], seeds: Sequence[int]) -> tuple[str, ...]:
-    results = (by_seed[seed] for by_seed in found for seed in seeds)
+def _precisions(trials: Sequence[_Trial], seeds: Sequence[int]) -> tuple[str, ...]:
+    results = (trial.results[seed] for trial in trials for seed in seeds)
     return tuple(sorted({result.training.precision for result in results if result is not None and result.training}))
 
 
-def _validation_rows(found: Sequence[Mapping[int, Result | None]]) -> int | None:
-    results = (result for by_seed in found for result in by_seed.values())
+def _validation_rows(trials: Sequence[_Trial]) -> int | None:
+    results = (result for trial in trials for result in trial.results.values())
     return next((result.data.rows["validation"] for result in results if result is not None and result.data), None)
 
 
