@@ -20,6 +20,7 @@ from benchmark.registry import (
     table_subjects,
     validation_view,
 )
+from benchmark.significance import standard_error_of_share
 from benchmark.specs import RunSpec, ViewSpec, recipe_identity
 from benchmark.store import KnownResults, Outline, Result
 from benchmark.tables import Cell
@@ -39,13 +40,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """A search for one method on one data set; nothing is chosen before all candidates have been trained."""
+    """A search for one method on one data set; nothing is chosen before all candidates have been trained.
+    ``then_by``: by what was chosen among those ``within`` so many points of the best by ``choose_by``.
+    """
 
     method: str
     dataset: str
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
     choose_by: str
+    then_by: str | None
+    within: float | None
     tried: tuple[Tried, ...]
     seeds: tuple[int, ...]
     left_out: tuple[int, ...]  # seeds that not every candidate has
@@ -194,19 +199,22 @@ def _choice(
     shared = [seed for seed in seeds if usable and all(by in trial.scores[seed] for trial in usable)]
     looked_at = shared or [seed for seed in seeds if any(trial.results[seed] is not None for trial in trials)]
     tried = [_tried(registry, search, trial, looked_at) for trial in trials]
+    rows, within = _validation_rows(trials), None
     if shared:
-        tried = _with_choice(registry, search, tried)
+        tried, within = _with_choice(registry, search, tried, rows)
     return Choice(
         method=registry.methods.methods[subject.method].label,
         dataset=dataset,
         axes=tuple(axis.label for axis in search.axes),
         metrics=tuple(registry.metrics[metric].label for metric in search.metrics),
         choose_by=registry.metrics[search.choose_by].label,
+        then_by=None if within is None or search.then_by is None else registry.metrics[search.then_by].label,
+        within=within,
         tried=tuple(tried),
         seeds=tuple(looked_at),
         left_out=tuple(seed for seed in seeds if shared and seed not in shared),
         at_edge=_at_edge(search, trials, tried),
-        rows=_validation_rows(trials),
+        rows=rows,
         precisions=_precisions(trials, looked_at),
     )
 
@@ -237,14 +245,28 @@ def _tried(registry: Registry, search: Search, trial: _Trial, seeds: Sequence[in
     )
 
 
-def _with_choice(registry: Registry, search: Search, tried: list[Tried]) -> list[Tried]:
-    by = search.metrics.index(search.choose_by)
-    sign = -1.0 if registry.metrics[search.choose_by].better == "higher" else 1.0
-    best = min(
-        (one for one in tried if not one.failed),
-        key=lambda one: (sign * one.cells[by].printed, not one.declared),
-    )
-    return [replace(one, chosen=one is best) for one in tried]
+def _with_choice(
+    registry: Registry, search: Search, tried: list[Tried], rows: int | None
+) -> tuple[list[Tried], float | None]:
+    """The candidates, the chosen one marked, and how far behind the best it may be, in points; None for not at all."""
+    allowed = [one for one in tried if not one.failed]
+    chosen = _best(registry, search, search.choose_by, allowed)
+    within = None
+    if search.then_by is not None and rows and chosen.accuracy is not None:
+        by = search.metrics.index(search.choose_by)
+        # of F1, too, for want of one of its own: about that of the share of right answers
+        within = registry.metrics[search.choose_by].scale * standard_error_of_share(chosen.accuracy, rows)
+        near = [one for one in allowed if chosen.cells[by].known - one.cells[by].known <= within]
+        then = search.metrics.index(search.then_by)
+        if all(one.cells[then].values for one in near):
+            chosen = _best(registry, search, search.then_by, near)
+    return [replace(one, chosen=one is chosen) for one in tried], within
+
+
+def _best(registry: Registry, search: Search, metric: str, tried: Sequence[Tried]) -> Tried:
+    """By one metric as printed; of equal ones the declared one, else the first."""
+    place, sign = search.metrics.index(metric), -1.0 if registry.metrics[metric].better == "higher" else 1.0
+    return min(tried, key=lambda one: (sign * one.cells[place].printed, not one.declared))
 
 
 def _at_edge(search: Search, trials: Sequence[_Trial], tried: Sequence[Tried]) -> tuple[str, ...]:

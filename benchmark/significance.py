@@ -94,6 +94,11 @@ def false_discoveries_controlled(p_values: Sequence[float]) -> NDArray[Any]:
     return adjusted
 
 
+def standard_error_of_share(share: float, rows: int) -> float:
+    """Of a share of so many independent rows, a fraction."""
+    return math.sqrt(share * (1 - share) / rows)
+
+
 def share_interval(share: float, rows: int) -> tuple[float, float]:
     """The 95 % interval of a share of so many independent rows (Wilson, 1927), which has a width also where all or none
     of them were hit.

@@ -121,6 +121,8 @@ MISTAKES = [
     ("searches", "methods: [poscal]", "methods: [ts]", r"methods\.0: ts is never trained.*name bert instead\.$"),
     ("searches", "choose_by: nll", "choose_by: brier", r"searches\.start\.choose_by: there is no metric in this search \"brier\""),
     ("searches", "choose_by: nll", "choose_by:", r"searches\.yaml:\d+: searches\.start\.choose_by has nothing after it; give a value, or leave it out\.$"),
+    ("searches", "then_by: nll", "then_by: brier", r"searches\.rates\.then_by: there is no metric in this search \"brier\""),
+    ("searches", "choose_by: f1\n    then_by: nll", "choose_by: ece\n    then_by: nll", r"rates\.then_by: it needs choose_by to be one of f1 and accuracy; leave it out\.$"),
     ("searches", "set: [training.epochs]", "set: [training.epoch]", r"axes\.1\.set\.0: there is no setting of training \"epoch\"; did you mean \"epochs\"\?$"),
     ("searches", "set: [training.epochs]", "set: [training.method]", r"there is no setting of training \"method\""),
     ("searches", "set: [training.epochs]", "set: [training.learning_rate]", r"axes\.1\.set\.0: training\.learning_rate is varied twice"),

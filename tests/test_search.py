@@ -338,3 +338,22 @@ def test_a_profile_that_is_for_a_search_alone_is_prepared_for_it(searching: Regi
     assert len(prepared_runs(alone, "tiny")) == 4 * len(alone.profile("tiny").seeds)
     with pytest.raises(UserError, match="Profile tiny has no run"):
         prepared_runs(replace(alone, searches={}), "tiny")
+
+
+def test_of_those_within_a_standard_error_another_measure_may_choose(searching: Registry) -> None:
+    then = replace(searching, searches={"rates": RATES.model_copy(update={"then_by": "nll"})})
+    options = candidates(then, "tiny", then.searches["rates"])
+    rows = result(options[0]).data.rows["validation"]
+    error = (0.9 * 0.1 / rows) ** 0.5  # of an accuracy of 90 %
+    scores = [(0.90, 0.60), (0.90 - 0.99 * error, 0.50), (0.90 - 1.01 * error, 0.40), (0.89, 0.55)]  # F1 and NLL
+    results = [result(option, f1=f1, nll=nll, accuracy=0.9) for option, (f1, nll) in zip(options, scores, strict=True)]
+    found = choose(then, results)
+    assert [one.chosen for one in found.tried] == [False, True, False, False]
+    assert (found.then_by, found.within) == ("NLL", pytest.approx(100 * error))
+    said = search_to_markdown("rates", "About.", [found])
+    assert f"Chosen by NLL, of those within one standard error of the best F1 ({100 * error:.2f} points): " in said
+    assert "**0.500**" in said
+    by_f1 = choose(searching, results)
+    assert ([one.chosen for one in by_f1.tried], by_f1.then_by) == ([True, False, False, False], None)
+    del results[3].views[-1].scores["nll"]  # older than the measure, which so decides nothing
+    assert [one.chosen for one in choose(then, results).tried] == [True, False, False, False]

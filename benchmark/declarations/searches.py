@@ -60,14 +60,16 @@ class Axis(Declared):
 
 class Search(Declared):
     """Settings that are chosen on the validation rows, never on the test rows: every combination of the axes' values is
-    a candidate, each method and data set has its own choice, the best by ``choose_by``. ``datasets`` and
-    ``profiles`` that it is meant for: all where none are named.
+    a candidate, each method and data set has its own choice, the best by ``choose_by``. With ``then_by``, of those
+    within one standard error of that one the best by this (the one-standard-error rule of Breiman et al., 1984).
+    ``datasets`` and ``profiles`` that it is meant for: all where none are named.
     """
 
     description: Text
     methods: Items[Name] = Field(min_length=1)
     axes: Items[Axis] = Field(min_length=1)
     choose_by: Name
+    then_by: Name | None = Field(default=None)
     metrics: Items[Name] = Field(min_length=1)
     datasets: Items[Name] = Field(default=())
     profiles: Items[Name] = Field(default=())

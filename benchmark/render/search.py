@@ -19,11 +19,12 @@ def search_to_markdown(name: str, about: str, choices: Iterable[Choice]) -> str:
 
 def _choice(choice: Choice) -> str:
     """A pipe table with a row a candidate, and a sentence that says which one the validation rows choose."""
+    decided_by = choice.then_by or choice.choose_by
     rows = [
         [
             *(markdown.escape(value) for value in one.values),
             *(
-                f"**{ours_text(cell)}**" if one.chosen and label == choice.choose_by else ours_text(cell)
+                f"**{ours_text(cell)}**" if one.chosen and label == decided_by else ours_text(cell)
                 for label, cell in zip(choice.metrics, one.cells, strict=True)
             ),
             _remark(one),
@@ -58,17 +59,30 @@ def _has_results(one: Tried) -> bool:
 
 
 def _outcome(choice: Choice, chosen: Tried) -> str:
-    by = choice.metrics.index(choice.choose_by)
-    others = [one for one in choice.tried if one is not chosen and not one.failed]
+    by = choice.metrics.index(choice.then_by or choice.choose_by)
+    others = [one for one in choice.tried if one is not chosen and not one.failed and _is_near(choice, one)]
     alike = [one for one in others if one.cells[by].printed == chosen.cells[by].printed]
     same = ", or ".join(candidate_in_words(choice.axes, one.values) for one in alike)
     equal = f" (equal as printed: {same})" if alike else ""
-    named = f"Chosen by {choice.choose_by}: {candidate_in_words(choice.axes, chosen.values)}{equal}"
+    how = choice.choose_by
+    if choice.then_by is not None:
+        how = f"{choice.then_by}, of those within one standard error of the best {how} ({choice.within:.2f} points)"
+    named = f"Chosen by {how}: {candidate_in_words(choice.axes, chosen.values)}{equal}"
     if chosen.declared:
         return f"{named}, which is what the profile has."
     declared = next((one for one in choice.tried if one.declared), None)
     here = "none of these" if declared is None else candidate_in_words(choice.axes, declared.values)
     return f"{named}. The profile has {here}."
+
+
+def _is_near(choice: Choice, one: Tried) -> bool:
+    """Whether it could have been chosen by what decides last."""
+    if choice.within is None or choice.then_by is None:
+        return True
+    by = choice.metrics.index(choice.choose_by)
+    return (
+        max(other.cells[by].known for other in choice.tried if not other.failed) - one.cells[by].known <= choice.within
+    )
 
 
 def _cautions(choice: Choice, chosen: Tried) -> Iterator[str]:
