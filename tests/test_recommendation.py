@@ -615,3 +615,22 @@ def test_a_method_whose_rau_did_nothing_is_named(registry: Registry) -> None:
     assert f"RAU had no effect in HS-RAU: {why}." in found.sentences
     (found,) = advice(registry, [results[0], with_rau(results[1], [0.6931, 0.6])])
     assert not [one for one in found.sentences if one.startswith("RAU")]
+
+
+def test_where_the_baseline_is_kept_a_lead_in_f1_alone_is_advice_too(registry: Registry) -> None:
+    """ECE is lower within noise, F1 higher beyond it."""
+    noisy = {"noise": 0.001, "top_label_ece": 0.1}
+
+    def verdict(f1: float, nll: float = 0.5) -> str:
+        results = [
+            scored(registry, "bert", 0.80, 0.40, **noisy, nll=0.5),
+            scored(registry, "hs_rau", f1, 0.3995, **noisy, nll=nll),
+        ]
+        (found,) = advice(registry, results)
+        assert found.method == "BERT"
+        return found.sentences[0] + "".join(one for one in found.sentences if one.startswith("F1 above"))
+
+    said = "So where F1 counts, HS-RAU is the one to use."
+    assert verdict(0.82).endswith(said)
+    assert said not in verdict(0.8005)
+    assert said not in verdict(0.82, nll=0.6)

@@ -147,7 +147,7 @@ def _in_words(
     compared = [one.row for one in (baseline, advised, *decision.by_error[:2])]
     about_advised = [
         _ties(decision, measure.label),
-        *_by_f1(candidates, baseline, advised, measure.label),
+        *_by_f1(candidates, decision, measure.label),
         _better_by_others(decision, others),
     ]
     sentences = [
@@ -185,7 +185,10 @@ def _verdict(decision: Decision, measure: str) -> str:
         return f"{keep}: it has the lowest {measure}, {_printed(baseline.error)}, {of}."
     if advised is baseline:
         none = f"{of} none has a lower {measure} beyond noise"
-        return f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline, measure)}."
+        verdict = f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline, measure)}."
+        if lowest.gains_f1 and not lowest.raises_nll:
+            verdict += f" So where F1 counts, {lowest.name} is the one to use."
+        return verdict
     parts = [f"Use {advised.name}: {_beside(advised, baseline, measure)}."]
     if not lowest.lowers_error:
         error, gain = _printed(lowest.error), _interval(lowest.error_gain, lowest.error.decimals)
@@ -235,12 +238,14 @@ def _ties(decision: Decision, measure: str) -> str:
     return f"By {measure} {one.name} cannot be told from {', '.join(near)}." if near else ""
 
 
-def _by_f1(candidates: Sequence[Candidate], baseline: Candidate, advised: Candidate, measure: str) -> tuple[str, str]:
+def _by_f1(candidates: Sequence[Candidate], decision: Decision, measure: str) -> tuple[str, str]:
     """Whose F1 is another than the baseline's beyond noise: those that lost the contest by it, and others who gain."""
+    baseline, advised = decision.baseline, decision.advised
+    said = (advised, decision.lowest) if advised is baseline else (advised,)  # whose F1 stands in the verdict
     gain, lost = (
         ", ".join(f"{one.name} ({signed(one.f1_gain.estimate, one.f1.decimals)})" for one in found)
         for found in (
-            [one for one in candidates if one.gains_f1 and one is not advised],
+            [one for one in candidates if one.gains_f1 and one not in said],
             [one for one in candidates if one.loses_f1],
         )
     )
