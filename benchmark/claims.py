@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from benchmark.declarations import Claim, Comparison, Tolerance
-from benchmark.tables import Cell, Grid, GridBuilder, GridRow, difference, shared_seeds, why_untested
+from benchmark.tables import Cell, Grid, GridBuilder, difference, full_label, shared_seeds, why_untested
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "cannot be told"]
 Outcome = Literal["wrong", "missing", "noise", "right"]  # of several, the first one decides
@@ -37,7 +37,7 @@ class Judgement:
     seeds: tuple[int, ...] = ()  # that both rows have
     fewest_seeds: int = 0  # of the comparisons that could be made
     mixed: tuple[str, ...] = ()  # the precisions of the trainings of one comparison, where they are several
-    idle: tuple[str, ...] = ()  # the rows, of any comparison that could be made, in which RAU had no effect
+    idle: tuple[tuple[str, str], ...] = ()  # rows of any comparison in which RAU had no effect, and under which column
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Compared:
     text: str = ""
     seeds: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ()  # of the trainings of both
-    idle: tuple[str, ...] = ()  # which of both had RAU without effect, by their labels
+    idle: tuple[tuple[str, str], ...] = ()  # rows, by their labels, in which RAU had no effect, and the column
 
 
 def judge_all(builder: GridBuilder) -> list[Judgement]:
@@ -107,7 +107,7 @@ def judge(name: str, claim: Claim, grid: Grid, tolerance: Tolerance) -> Judgemen
         seeds=decisive.seeds,
         fewest_seeds=min((len(item.seeds) for item in compared if item.seeds), default=0),
         mixed=next((item.precisions for item in compared if len(item.precisions) > 1), ()),
-        idle=tuple(dict.fromkeys(label for item in compared for label in item.idle)),
+        idle=tuple(dict.fromkeys(place for item in compared for place in item.idle)),
     )
 
 
@@ -135,29 +135,26 @@ def _size_fits(by: float, ours: float, interval: tuple[float, float] | None, tol
 
 def _compare(claim: Claim, comparison: Comparison, grid: Grid) -> _Compared:
     row = grid.cell(comparison.row, comparison.column, comparison.metric)
-    labels = {row.key: _label(row, group[0]) for group in grid.groups for row in group}
+    labels = {row.key: full_label(row, group[0]) for group in grid.groups for row in group}
     cell_name = f"{comparison.column} {comparison.metric.upper()}"
     text = f"{cell_name}: {labels.get(comparison.row, comparison.row)}"
     others = {key: grid.cell(key, comparison.column, comparison.metric) for key in comparison.against}
     if row is None or not _has_value(row):
         found = _missing(text, row)
     else:
-        own = labels[comparison.row]
-        against = [_against(claim, row, cell, text, (own, labels.get(key, key))) for key, cell in others.items()]
+        against = [_against(claim, row, cell, text, labels.get(key, key)) for key, cell in others.items()]
         found = _deciding(claim, against, _strength if claim.holds != "not_best" else _strength_for)
+    cells = {comparison.row: row, **others}
+    idle = tuple((labels[key], comparison.column) for key, cell in cells.items() if cell and cell.rau_was_idle)
+    found = replace(found, idle=idle)
     paper = found.paper if found.paper is not None else _paper(claim, row, list(others.values()))
     if found.outcome == "missing" and row is not None and paper is not None:
         return replace(found, paper=paper, margin=_side(claim, row) * paper)
     return replace(found, paper=paper)
 
 
-def _label(row: GridRow, first: GridRow) -> str:
-    """A row's label; where it only says what is added to the first row of its group, after that one's."""
-    return f"{first.label} {row.label}" if row.label.startswith("+") else row.label
-
-
-def _against(claim: Claim, row: Cell, other: Cell | None, text: str, labels: tuple[str, str]) -> _Compared:
-    both = f"{text} against {labels[1]}"
+def _against(claim: Claim, row: Cell, other: Cell | None, text: str, label: str) -> _Compared:
+    both = f"{text} against {label}"
     if other is None or not _has_value(other):
         return _missing(both, other)
     found = difference(row, other)
@@ -168,8 +165,7 @@ def _against(claim: Claim, row: Cell, other: Cell | None, text: str, labels: tup
     paper = None if row.paper is None or other.paper is None else row.paper - other.paper
     seeds = shared_seeds(row, other)
     precisions = tuple(sorted({*row.precisions, *other.precisions}))
-    idle = tuple(label for label, cell in zip(labels, (row, other), strict=True) if cell.rau_was_idle)
-    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions, idle)
+    return _Compared(outcome, margin, found.estimate, (found.low, found.high), paper, both, seeds, precisions)
 
 
 def _has_value(cell: Cell) -> bool:

@@ -52,8 +52,9 @@ def rau_loss(logits: Tensor, labels: Tensor, threshold: float | Tensor) -> Tenso
 
     ``threshold`` is u_theta in nats: a sample is certain where its entropy is at or below it. The paper prints tan(u);
     tanh is meant, as in AVUC (u reaches log K > pi/2, where tan changes sign). An empty pair of groups counts 0.
-    Where no sample of the batch is certain, or every one, it is log 2 with a gradient of 0. Source: HS-RAU (AAAI 2022),
-    section "Rebalanced Accuracy-Uncertainty Loss".
+    Where every sample of the batch is uncertain, or every one certain, its gradient is 0 and it is log 2 (0 where, in
+    the first case, none is right, in the second none wrong). Source: HS-RAU (AAAI 2022), section "Rebalanced
+    Accuracy-Uncertainty Loss".
     """
     n_ac, n_au, n_ic, n_iu = _accuracy_uncertainty_groups(logits, labels, threshold)
     return torch.log1p(_share(n_au, n_ac) + _share(n_ic, n_iu))

@@ -55,7 +55,7 @@ def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
     seeds = tuple(sorted(set().union(*(judgement.seeds for judgement in tested))))
     one_seed = ONE_SEED if any(judgement.fewest_seeds == 1 for judgement in tested) else ""
     mixed = trained_in(precision for judgement in tested for precision in judgement.mixed)
-    idle = idle_in_words(dict.fromkeys(label for judgement in tested for label in judgement.idle))
+    idle = idle_in_words(place for judgement in tested for place in judgement.idle)
     note = " ".join(filter(None, [builder.profile.note, seeds_in_words(seeds), one_seed, mixed, idle, rule]))
     if markup == "latex":
         return {"claims.tex": claims_to_latex(judgements, note)}

@@ -35,6 +35,7 @@ class Tried:
     failed: bool  # with any seed
     accuracy: float | None  # on the validation rows, a fraction
     declared: bool  # whether the profile's tables are trained with it
+    near: bool = True  # whether it could be chosen by what decides last
     chosen: bool = False
 
 
@@ -251,16 +252,16 @@ def _with_choice(
     """The candidates, the chosen one marked, and how far behind the best it may be, in points; None for not at all."""
     allowed = [one for one in tried if not one.failed]
     chosen = _best(registry, search, search.choose_by, allowed)
-    within = None
+    within, near = None, allowed
     if search.then_by is not None and rows and chosen.accuracy is not None:
         by = search.metrics.index(search.choose_by)
         # of F1, too, for want of one of its own: about that of the share of right answers
-        within = registry.metrics[search.choose_by].scale * standard_error_of_share(chosen.accuracy, rows)
-        near = [one for one in allowed if chosen.cells[by].known - one.cells[by].known <= within]
+        error = registry.metrics[search.choose_by].scale * standard_error_of_share(chosen.accuracy, rows)
+        near = [one for one in allowed if chosen.cells[by].known - one.cells[by].known <= error]
         then = search.metrics.index(search.then_by)
-        if all(one.cells[then].values for one in near):
-            chosen = _best(registry, search, search.then_by, near)
-    return [replace(one, chosen=one is chosen) for one in tried], within
+        if all(len(one.cells[then].values) == one.cells[then].expected for one in near):
+            chosen, within = _best(registry, search, search.then_by, near), error
+    return [replace(one, near=within is None or one in near, chosen=one is chosen) for one in tried], within
 
 
 def _best(registry: Registry, search: Search, metric: str, tried: Sequence[Tried]) -> Tried:

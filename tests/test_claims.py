@@ -267,9 +267,15 @@ def test_verdicts_are_rendered_with_names_as_themselves() -> None:
     assert r"5 \% noisy labels F1" in claims_to_latex(judgements, "A note.")
 
 
-def test_a_comparison_with_a_row_whose_rau_did_nothing_names_it() -> None:
-    rows = {"a": cell(80.0), "b": replace(cell(79.0), rau_was_idle=True), "c": cell(78.0)}
-    assert judge("x", claim("best", against=("b", "c")), grid(rows), TOLERANCE).idle == ("B",)
-    assert judge("x", claim("best", against=("c",)), grid(rows), TOLERANCE).idle == ()
+def test_rows_whose_rau_did_nothing_are_named_with_their_column() -> None:
+    """Also where another row decides."""
+    rows = {"a": cell(80.0), "b": cell(79.0), "c": replace(cell(70.0), rau_was_idle=True)}
+    assert judge("x", claim("best", against=("b", "c")), grid(rows), TOLERANCE).idle == (("C", "TNEWS"),)
+    assert judge("x", claim("best", against=("b",)), grid(rows), TOLERANCE).idle == ()
     own = {"a": replace(cell(80.0), rau_was_idle=True), "b": cell(79.0)}
-    assert judge("x", claim("best"), grid(own), TOLERANCE).idle == ("A",)
+    assert judge("x", claim("best"), grid(own), TOLERANCE).idle == (("A", "TNEWS"),)
+    several = claim("best", against=("b",))
+    both = several.model_copy(
+        update={"comparisons": (*claim("best", against=("c",)).comparisons, *several.comparisons)}
+    )
+    assert judge("x", both, grid(rows), TOLERANCE).idle == (("C", "TNEWS"),)

@@ -170,11 +170,36 @@ def test_a_worker_that_cannot_start_costs_its_own_slot_only(registry: Registry, 
     jobs = [job(registry, SHORT), job(registry, SUCCEEDS), job(registry, DIES_TWICE)]
     asyncio.run(pool(tmp_path, updates, slots, command, retired.append).run(jobs))
     log = tmp_path / "logs" / "worker1.log"
-    why = f'why stands at the end of {log}. It ended with "No driver".'
-    assert retired == [f"A worker could not start: the worker ended with exit code 3; {why}"]
+    words = 'the worker ended with exit code 3 (its last words: "No driver"); why stands at the end of'
+    assert retired == [f"A worker could not start: {words} {log}."]
     assert {update.slot for update in updates} == {0}
     outcomes = [[ended.outcome for ended in ends(updates, seed)] for seed in (SHORT, SUCCEEDS, DIES_TWICE)]
     assert outcomes == [["success"], ["success"], ["died", "died", "success"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("", ""),
+        (r"\n  \n", ""),
+        (r"Traceback:\n  RuntimeError: no driver.\n\n", ' (its last words: "RuntimeError: no driver")'),
+        (r" 1 %%|\r 99 %%|\rRuntimeError: \033no driver\000", ' (its last words: "RuntimeError: no driver")'),
+        (r"\377 no driver", ' (its last words: "\N{REPLACEMENT CHARACTER} no driver")'),
+        ("%0400d", f' (its last words: "{"0" * 300}")'),
+        (r"RuntimeError: early\n%070000d\n", f' (its last words: "{"0" * 300}")'),
+    ],
+)
+def test_what_it_said_last_is_of_itself_and_fits_a_sentence(
+    registry: Registry, tmp_path: Path, said: str, words: str
+) -> None:
+    log = tmp_path / "logs" / "worker0.log"
+    log.parent.mkdir()
+    log.write_text("RuntimeError: of an earlier worker\n", encoding="utf-8")
+    command = first(f"printf '{said}' >&2; exit 3")
+    with pytest.raises(BaseExceptionGroup) as caught:
+        asyncio.run(pool(tmp_path, [], [CPU], command).run([job(registry, SUCCEEDS)]))
+    (error,) = caught.value.exceptions
+    assert f"the worker ended with exit code 3{words}; why stands at the end of {log}." in str(error)
 
 
 def test_a_fresh_worker_that_cannot_start_takes_nothing_from_what_was_done(registry: Registry, tmp_path: Path) -> None:

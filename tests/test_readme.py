@@ -176,7 +176,8 @@ PUBLISHED = {
         ["--table", "more_methods"],
         ["--table", "with_temperature"],
         ["--table", "noise_with_temperature"],
-        ["--search", "rates", "start"],
+        ["--table", "without_kl"],
+        ["--search", "rates", "start", "threshold"],
     ],
 }
 
@@ -208,6 +209,8 @@ def test_the_tables_in_the_pages_are_the_published_ones() -> None:
     for profile in PUBLISHED:
         published = (PROJECT / "tables" / profile / "main.md").read_text(encoding="utf-8")
         assert published.split("\n\n")[2].strip() in README
+    without_kl = (PROJECT / "tables" / "small_tnews" / "without_kl.md").read_text(encoding="utf-8")
+    assert without_kl.split("\n\n")[-1].strip() in DOCS["findings.md"]
     ranking = (PROJECT / "tables" / "small" / "ranking.main+more_methods.md").read_text(encoding="utf-8")
     assert ranking.split("\n\n")[-1].strip() in DOCS["more_methods.md"]
 

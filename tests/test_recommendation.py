@@ -606,6 +606,10 @@ def test_a_rule_that_older_results_cannot_be_asked_is_named(registry: Registry) 
         == "Not checked, for want of the numbers: whether a method loses NLL."
     )
     assert said({"nll": 0.5}, by="nll", chance=None) == ""
+    mixed = [scored(registry, "bert", 0.80, 0.40, nll=0.5), scored(registry, "ls", 0.80, 0.30, nll=0.5)]
+    mixed.append(from_before(scored(registry, "hs_rau", 0.80, 0.35, nll=0.5)))
+    (found,) = advice(registry, mixed)
+    assert "Not checked, for want of the numbers: whether a method loses NLL." in found.sentences
 
 
 def test_a_method_whose_rau_did_nothing_is_named(registry: Registry) -> None:
@@ -634,3 +638,32 @@ def test_where_the_baseline_is_kept_a_lead_in_f1_alone_is_advice_too(registry: R
     assert verdict(0.82).endswith(said)
     assert said not in verdict(0.8005)
     assert said not in verdict(0.82, nll=0.6)
+
+
+def test_it_is_no_advice_where_another_has_a_higher_f1_or_nll_is_not_known(registry: Registry) -> None:
+    def sentences(**changes: dict[str, float]) -> str:
+        given = {"bert": {"ece": 0.40}, "hs_rau": {"f1": 0.82, "ece": 0.3995}} | changes
+        base = {"f1": 0.80, "nll": 0.5, "top_label_ece": 0.1}
+        results = [scored(registry, method, **(base | scores)) for method, scores in given.items()]
+        return " ".join(advice(registry, results)[0].sentences)
+
+    advised, gained = "where F1 counts", "F1 above that of BERT beyond noise, whatever the ECE: "
+    assert advised in sentences()
+    assert gained not in sentences()
+    more = sentences(ls={"f1": 0.90, "ece": 0.3998})
+    assert advised not in more
+    assert f"{gained}LS (+10.00)." in more
+    results = [scored(registry, "bert", 0.80, 0.40), scored(registry, "hs_rau", 0.82, 0.3995)]
+    assert advised not in " ".join(advice(registry, results)[0].sentences)
+
+
+def test_a_lead_in_f1_of_the_lowest_is_said_where_another_is_advised(registry: Registry) -> None:
+    """Its ECE scatters too much to be below the baseline's."""
+    results = [
+        scored(registry, "bert", 0.80, 0.40),
+        scored(registry, "ls", 0.80, 0.35),
+        scored(registry, "hs_rau", 0.90, 0.34, noise=0.04),
+    ]
+    (found,) = advice(registry, results)
+    assert found.method == "LS"
+    assert "F1 above that of BERT beyond noise, whatever the ECE: HS-RAU (+10.00)." in found.sentences

@@ -355,5 +355,45 @@ def test_of_those_within_a_standard_error_another_measure_may_choose(searching: 
     assert "**0.500**" in said
     by_f1 = choose(searching, results)
     assert ([one.chosen for one in by_f1.tried], by_f1.then_by) == ([True, False, False, False], None)
-    del results[3].views[-1].scores["nll"]  # older than the measure, which so decides nothing
-    assert [one.chosen for one in choose(then, results).tried] == [True, False, False, False]
+
+
+def test_where_not_all_of_those_have_the_other_measure_it_chooses_nothing(searching: Registry) -> None:
+    """Of an older result, or with some seeds only, over which means would not compare."""
+    then = replace(searching, searches={"rates": RATES.model_copy(update={"then_by": "nll"})})
+    options = candidates(then, "tiny", then.searches["rates"])
+
+    def results(seed: int) -> list[Result]:
+        return [
+            result(option, seed, f1=f1, nll=nll, accuracy=0.9)
+            for option, f1, nll in zip(options, (0.90, 0.90, 0.89, 0.50), (0.5, 0.6, 0.4, 0.1), strict=True)
+        ]
+
+    made = [*results(0), *results(1)]
+    seeds = (0, 1)
+    assert [one.chosen for one in choose(then, made, seeds).tried] == [False, False, True, False]
+    assert [one.near for one in choose(then, made, seeds).tried] == [True, True, True, False]
+    del made[7].views[-1].scores["nll"]  # of a candidate that is not near
+    assert [one.chosen for one in choose(then, made, seeds).tried] == [False, False, True, False]
+    del made[6].views[-1].scores["nll"]
+    found = choose(then, made, seeds)
+    assert ([one.chosen for one in found.tried], found.then_by, found.within) == (
+        [True, False, False, False],
+        None,
+        None,
+    )
+    text = search_to_markdown("rates", "About.", [found])
+    assert "Chosen by F1: rate 0.001; epochs 2 (equal as printed: rate 0.001; epochs 4)." in text
+    failed = failed_result(made[2].run)  # the nearest of all by NLL, which so cannot be chosen
+    others = [one for one in made if one.run_id != failed.run_id]
+    assert [one.chosen for one in choose(then, [*others, failed], seeds).tried] == [True, False, False, False]
+
+
+def test_those_equal_by_the_other_measure_are_named_where_they_are_near(searching: Registry) -> None:
+    then = replace(searching, searches={"rates": RATES.model_copy(update={"then_by": "nll"})})
+    options = candidates(then, "tiny", then.searches["rates"])
+    results = [
+        result(option, f1=f1, nll=0.4, accuracy=0.9)
+        for option, f1 in zip(options, (0.90, 0.89, 0.50, 0.50), strict=True)
+    ]
+    text = search_to_markdown("rates", "About.", [choose(then, results)])
+    assert "points): rate 0.001; epochs 2 (equal as printed: rate 0.001; epochs 4). " in text

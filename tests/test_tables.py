@@ -46,6 +46,7 @@ from benchmark.tables import (
     mark_best,
     of_tables,
     seeds_at_hand,
+    without_effect,
 )
 from benchmark.tables.sharing import _most_compared
 from tests.conftest import EXPERIMENTS
@@ -297,19 +298,30 @@ def test_a_table_of_trainings_in_two_precisions_says_so(registry: Registry) -> N
 def test_a_table_says_where_rau_did_nothing(registry: Registry) -> None:
     """At ln 2, whatever the losses beside it: no row certain, or every one, and so no gradient."""
     tnews, hwu64 = (made_result(registry, Subject(dataset, "base", "hs_rau")) for dataset in ("tnews", "hwu64"))
-    idle = {0: with_rau(tnews, [None, math.log(2), math.log(2) + 9e-4]), 1: with_rau(hwu64, [0.6931])}
+    idle = {0: with_rau(tnews, [None, math.log(2), math.log(2) + 9.9e-4]), 1: with_rau(hwu64, [0.6931])}
     ending = ": next to no training row was certain, or next to none uncertain."
-    made = to_markdown(grid(registry, [idle[0], hwu64], "main"))
-    assert f"RAU had no effect in HS-RAU (TNEWS){ending}" in made
-    assert f"RAU had no effect in HS-RAU (TNEWS, HWU64){ending}" in to_markdown(
-        grid(registry, list(idle.values()), "main")
-    )
-    for values in ([0.6931, math.log(2) - 1.1e-3], [0.0]):
+    assert f"RAU had no effect in HS-RAU (TNEWS){ending}" in to_markdown(grid(registry, [idle[0], hwu64], "main"))
+    everywhere = to_markdown(grid(registry, list(idle.values()), "main"))
+    assert f"RAU had no effect in HS-RAU{ending}" in everywhere
+    assert f"RAU had no effect in HS-RAU{ending}" in to_markdown(grid(registry, [idle[0]], "main"))
+    for values in ([0.6931, math.log(2) - 1.1e-3], [0.0], [None], []):  # the last two never joined
         assert "RAU had" not in to_markdown(grid(registry, [with_rau(tnews, values), hwu64], "main"))
+    untold = tnews.model_copy(update={"training": None})
+    assert "RAU had" not in to_markdown(grid(registry, [untold], "main"))
     acts = made_result(registry, Subject("tnews", "base", "hs_rau"), seed=1)
     assert "RAU had" not in to_markdown(grid(registry, [idle[0], acts], "main", seeds=(0, 1)))
-    without = made_result(registry, Subject("tnews", "base", "without_rau"))
-    assert "RAU had" not in to_markdown(grid(registry, [without], "ablation"))
+    for other in ("without_rau", "rau_to_avuc"):
+        made = made_result(registry, Subject("tnews", "base", other))
+        epochs = [replace(made.training.epochs[0], terms=[math.log(2)] * len(made.run.loss))]
+        made = made.model_copy(update={"training": made.training.model_copy(update={"epochs": epochs})})
+        assert "RAU had" not in to_markdown(grid(registry, [made], "ablation"))
+
+
+def test_a_row_that_is_an_addition_is_named_with_what_it_adds_to() -> None:
+    cells = (Cell((1.0,), 1, 2, "higher", rau_was_idle=True),)
+    rows = (GridRow("ALBERT", "albert bert", (Cell((1.0,), 1, 2, "higher"),)), GridRow("+ HS-RAU", "albert hs", cells))
+    made = Grid("x", "5", "", None, (0,), (GridColumn("TNEWS", ("F1",), ("f1",)),), (rows,))
+    assert without_effect(made).startswith("RAU had no effect in ALBERT + HS-RAU: ")
 
 
 def test_so_do_verdicts_on_it(registry: Registry) -> None:
@@ -319,7 +331,7 @@ def test_so_do_verdicts_on_it(registry: Registry) -> None:
     for result, said in ((with_rau(acts, [math.log(2)]), True), (acts, False)):
         judging = replace(registry, claims=claims)
         builder = GridBuilder(judging, "tiny", KnownResults.of([bert, result]), tiny_inputs(), (0,))
-        assert ("RAU had no effect in HS-RAU: " in claims_in(builder, "markdown")["claims.md"]) == said
+        assert ("RAU had no effect in HS-RAU (HWU64): " in claims_in(builder, "markdown")["claims.md"]) == said
 
 
 LS_BESIDE_BERT = Comparison(row="ls", against=("bert",), column="HWU64", metric="f1")

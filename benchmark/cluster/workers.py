@@ -67,7 +67,7 @@ class RayWorker:
                 await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
         if problem:
             self._write_log(problem.encode())
-            sentence = problem.splitlines()[0].partition(";")[0]
+            sentence = problem.splitlines()[0].partition("; why stands")[0]
             raise NoPlace(f"{self._where()}: {sentence}; why stands at the end of {self.log}.")
 
     async def do(self, job: Job, on_epoch: Callable[[EpochDone], None]) -> JobEnded:

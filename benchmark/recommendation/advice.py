@@ -169,7 +169,7 @@ def _in_words(
         _left_out_from_before(from_before, measure.label),
         without_results(shared),
         trained_in(shared.grid.precisions),
-        idle_in_words(one.name for one in candidates if any(cell.rau_was_idle for cell in one.row.cells)),
+        idle_in_words((one.name, "") for one in candidates if one.f1.rau_was_idle),
         without_rows(max(one.f1.labels_without_rows for one in candidates)),
         f"Compared: {', '.join(one.name for one in candidates)}.",
     ]
@@ -186,7 +186,7 @@ def _verdict(decision: Decision, measure: str) -> str:
     if advised is baseline:
         none = f"{of} none has a lower {measure} beyond noise"
         verdict = f"{keep}: {none}. Lowest is {lowest.name}: {_beside(lowest, baseline, measure)}."
-        if lowest.gains_f1 and not lowest.raises_nll:
+        if decision.is_better_by_f1(lowest):
             verdict += f" So where F1 counts, {lowest.name} is the one to use."
         return verdict
     parts = [f"Use {advised.name}: {_beside(advised, baseline, measure)}."]
@@ -241,7 +241,7 @@ def _ties(decision: Decision, measure: str) -> str:
 def _by_f1(candidates: Sequence[Candidate], decision: Decision, measure: str) -> tuple[str, str]:
     """Whose F1 is another than the baseline's beyond noise: those that lost the contest by it, and others who gain."""
     baseline, advised = decision.baseline, decision.advised
-    said = (advised, decision.lowest) if advised is baseline else (advised,)  # whose F1 stands in the verdict
+    said = (advised, decision.lowest) if advised is baseline else (advised,)  # whose F1 the verdict has
     gain, lost = (
         ", ".join(f"{one.name} ({signed(one.f1_gain.estimate, one.f1.decimals)})" for one in found)
         for found in (

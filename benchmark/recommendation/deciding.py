@@ -80,6 +80,15 @@ class Decision:
     def lowest(self) -> Candidate:
         return self.by_error[0]
 
+    def is_better_by_f1(self, method: Candidate) -> bool:
+        """Whether its F1 is above the baseline's beyond noise and no other allowed method's mean is higher, its NLL
+        being known to be no higher than the baseline's beyond noise.
+        """
+        highest = max(one.f1.printed for one in self.by_error)
+        return (
+            method.gains_f1 and method.f1.printed == highest and method.nll_gain is not None and not method.raises_nll
+        )
+
 
 def candidate(row: GridRow, baseline: GridRow, metrics: Sequence[str], by: str) -> Candidate | None:
     """A row beside the baseline's; None where F1 or the measure ``by`` cannot be compared. ``metrics``: those of their

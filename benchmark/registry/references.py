@@ -15,8 +15,6 @@ from benchmark.specs import Head, LinearHead, LossTerm, MixupTerm, PoscalTerm, j
 # A table's file bears its name, in a folder that has these, too, and "search_NAME" of every search.
 _OTHER_FILES = ("claims", "ranking", "recommendation", "report", "scores", "tables")
 
-_SHARES_OF_ROWS = ("f1", "accuracy")  # whose standard error follows from the number of rows
-
 # File name without ending and path of keys, to ``file:line: key``.
 Place = Callable[[str, tuple[Key, ...]], str]
 
@@ -230,9 +228,11 @@ def _check_searches(registry: Registry, check: References) -> None:
         check.named("searches", (*at, "choose_by"), search.choose_by, search.metrics, "metric in this search")
         if search.then_by is not None:
             check.named("searches", (*at, "then_by"), search.then_by, search.metrics, "metric in this search")
-            if search.choose_by in registry.metrics and registry.metrics[search.choose_by].score not in _SHARES_OF_ROWS:
-                known = " and ".join(_SHARES_OF_ROWS)
-                check.note("searches", (*at, "then_by"), f"it needs choose_by to be one of {known}; leave it out")
+            by = registry.metrics.get(search.choose_by)
+            # the standard error is accuracy's, which F1's is about
+            if search.then_by == search.choose_by or (by and by.score not in ("f1", "accuracy")):
+                why = "it needs choose_by to be f1 or accuracy, and another; leave it out"
+                check.note("searches", (*at, "then_by"), why)
         if len(check.mistakes) == before:
             _check_axes(registry, check, at, search)
 

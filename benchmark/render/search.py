@@ -60,7 +60,7 @@ def _has_results(one: Tried) -> bool:
 
 def _outcome(choice: Choice, chosen: Tried) -> str:
     by = choice.metrics.index(choice.then_by or choice.choose_by)
-    others = [one for one in choice.tried if one is not chosen and not one.failed and _is_near(choice, one)]
+    others = [one for one in choice.tried if one is not chosen and not one.failed and one.near]
     alike = [one for one in others if one.cells[by].printed == chosen.cells[by].printed]
     same = ", or ".join(candidate_in_words(choice.axes, one.values) for one in alike)
     equal = f" (equal as printed: {same})" if alike else ""
@@ -73,16 +73,6 @@ def _outcome(choice: Choice, chosen: Tried) -> str:
     declared = next((one for one in choice.tried if one.declared), None)
     here = "none of these" if declared is None else candidate_in_words(choice.axes, declared.values)
     return f"{named}. The profile has {here}."
-
-
-def _is_near(choice: Choice, one: Tried) -> bool:
-    """Whether it could have been chosen by what decides last."""
-    if choice.within is None or choice.then_by is None:
-        return True
-    by = choice.metrics.index(choice.choose_by)
-    return (
-        max(other.cells[by].known for other in choice.tried if not other.failed) - one.cells[by].known <= choice.within
-    )
 
 
 def _cautions(choice: Choice, chosen: Tried) -> Iterator[str]:

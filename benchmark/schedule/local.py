@@ -17,7 +17,7 @@ WORKER = (sys.executable, "-m", "benchmark.worker")
 _PROJECT = Path(__file__).resolve().parents[2]
 _LINE_LIMIT = 2**22
 _SECONDS_TO_END = 10.0
-_LAST_WORDS = 300  # characters
+_LAST_WORDS, _LOOKED_AT = 300, 2**16  # characters of the last line, bytes of the log
 _MOST_STARTS = 3  # of a process that is killed before it is ready (for its memory, say)
 
 
@@ -127,15 +127,19 @@ class WorkerProcess:
         if not await self._line():  # that it is ready is what a worker says first
             how = _in_words(await self.process.wait())
             said = self._last_words()
-            why = f' It ended with "{said}".' if said else ""
-            raise NoPlace(f"A worker could not start: {how}; why stands at the end of {self.log}.{why}")
+            words = f' (its last words: "{said}")' if said else ""
+            raise NoPlace(f"A worker could not start: {how}{words}; why stands at the end of {self.log}.")
 
     def _last_words(self) -> str:
-        """The last line that the process wrote into its log, cut to what fits a sentence."""
-        with self.log.open("rb") as log_file:
-            log_file.seek(self.log_begins)
-            lines = log_file.read().decode(errors="replace").split("\n")
-        return next((line.strip().rstrip(".")[:_LAST_WORDS] for line in reversed(lines) if line.strip()), "")
+        """The last line that the process wrote into its log, cut to what fits a sentence; nothing for none."""
+        try:
+            with self.log.open("rb") as log_file:
+                log_file.seek(max(self.log_begins, self.log.stat().st_size - _LOOKED_AT))
+                lines = log_file.read().decode(errors="replace").splitlines()
+        except OSError:
+            return ""
+        printable = ("".join(filter(str.isprintable, line)).strip() for line in reversed(lines))
+        return next((line.rstrip(".")[:_LAST_WORDS] for line in printable if line), "")
 
     def was_killed(self) -> bool:
         """Whether the process was ended by a signal."""

@@ -12,6 +12,7 @@ from benchmark.tables.grid import (
     GridRow,
     Lead,
     difference,
+    full_label,
     shared_seeds,
     why_untested,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "as_sentence",
     "consecutive",
     "difference",
+    "full_label",
     "idle_in_words",
     "is_about",
     "left_out",

@@ -128,6 +128,11 @@ class GridRow:
         return any(cell.values for cell in self.cells)
 
 
+def full_label(row: GridRow, first: GridRow) -> str:
+    """A row's label; where it only says what is added to the first row of its group, after that one's."""
+    return f"{first.label} {row.label}" if row.label.startswith("+") else row.label
+
+
 @dataclass(frozen=True)
 class GridColumn:
     """A heading over one or more metrics, each with the label that it shows and its name in the registry.
