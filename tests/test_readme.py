@@ -167,6 +167,7 @@ PUBLISHED = {
     "small": [
         *WHOLE,
         ["--table", "more_methods"],
+        ["--table", "without_kl"],
         ["--table", "main", "more_methods", "--ranking"],
         ["--search", "rates", "start", "poscal_updates", "poscal_divergence", "poscal_table"],
     ],
