@@ -100,7 +100,7 @@ def test_methods_have_runs_of_their_own_except_for_calibrators(registry: Registr
     runs = {name: resolve_run(registry, "paper", Subject("tnews", "base", name), 0, INPUTS) for name in names}
     same = {(a, b) for a in names for b in names if a < b and runs[a] == runs[b]}
     posthoc = {name for name, method in registry.methods.methods.items() if method.posthoc is not None}
-    of_other_runs = {("ls", "ls_ts"), ("focal", "focal_ts"), ("hs_rau", "hs_rau_ts")}
+    of_other_runs = {("ls", "ls_ts"), ("focal", "focal_ts"), ("hs_rau", "hs_rau_ts"), ("hs_alone", "hs_alone_ts")}
     assert same >= of_other_runs
     of_bert = {"ts", "vector", "dirichlet", "beta", "isotonic", "histogram", "mc_dropout", "deep_ensemble"}
     assert {name for pair in same - of_other_runs for name in pair} == {"bert"} | of_bert
