@@ -15,6 +15,8 @@ from benchmark.schedule import scoring_processes
 from benchmark.store import HELD, SCORING_PATIENCE, KnownResults, Outline, Result, ResultFolder, claim
 from benchmark.stored_scores import score_and_save
 
+_SECONDS_IDLE = 2
+
 
 def score_again(
     folder: ResultFolder, plan: Sequence[PlannedRun], finished: KnownResults[Outline], own_folder: Path
@@ -40,14 +42,21 @@ def _score_in_parallel(
     calls = [joblib.delayed(_score_one)(folder, planned, outline, own_folder) for planned, outline in todo]
     if (processes := scoring_processes(len(calls))) > 1:
         with contextlib.suppress(BrokenProcessPool):
-            return list(joblib.Parallel(n_jobs=processes)(calls))
+            return list(_in_processes(processes)(calls))
     ends: list[tuple[bool, list[str]]] = []
     for call, (_, outline) in zip(calls, todo, strict=True):
         try:
-            ends += joblib.Parallel(n_jobs=2)([call])  # two: with one it would run in this process
+            ends += _in_processes(2)([call])  # two: with one it would run in this process
         except BrokenProcessPool:
             ends.append((False, [f"{folder.path(outline.run)}: the process that scored it died"]))
     return ends
+
+
+def _in_processes(count: int) -> joblib.Parallel:
+    """Processes that end soon after the last call: idle ones, which joblib keeps for five minutes, would take memory
+    from the trainings that follow, and outlive this process, its output in their hands, where it is killed.
+    """
+    return joblib.Parallel(n_jobs=count, idle_worker_timeout=_SECONDS_IDLE)
 
 
 def _score_one(folder: ResultFolder, planned: PlannedRun, outline: Outline, own_folder: Path) -> tuple[bool, list[str]]:

@@ -1,6 +1,7 @@
 """Scoring stored logits again where something is in the way."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from benchmark.rescoring import score_again
 from benchmark.specs import RESAMPLED
 from benchmark.store import HELD, KnownResults, Outline, ResultFolder, claim
 from tests.results import from_before, made_logits, made_result, tiny_inputs
+from tests.test_commands import children_of
 
 
 def half_scored(
@@ -101,3 +103,23 @@ def test_a_process_that_dies_of_scoring_costs_its_own_run_only(
     assert scored == len(seeds) - 1
     (dead,) = (planned.run for planned in plan if planned.run.seed == 0)
     assert failures == [f"{folder.path(dead)}: the process that scored it died"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+def test_the_processes_that_scored_end_soon(registry: Registry, tmp_path: Path) -> None:
+    """And do not wait idle for more beside the trainings that follow."""
+
+    def scoring() -> list[int]:
+        commands = {child: Path(f"/proc/{child}/cmdline") for child in children_of(os.getpid())}
+        return [
+            child for child, command in commands.items() if command.exists() and b"popen_loky" in command.read_bytes()
+        ]
+
+    folder = ResultFolder(tmp_path, "tiny")
+    plan, finished = half_scored(registry, folder, [0])
+    assert score_again(folder, plan, finished, tmp_path) == (1, [])
+    assert scoring()
+    deadline = time.monotonic() + 20
+    while scoring() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not scoring()
