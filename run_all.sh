@@ -40,6 +40,7 @@ code=0
 "$PYTHON" -m benchmark.run "$@" || code=$?
 if [ "$code" -gt 1 ]; then exit "$code"; fi
 "$PYTHON" -m benchmark.report --format latex ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"} > /dev/null
+"$PYTHON" -m benchmark.report --differences ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"} > /dev/null
 "$PYTHON" -m benchmark.report --claims ${common[@]+"${common[@]}"} > /dev/null
 "$PYTHON" -m benchmark.report --figures ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"}
 "$PYTHON" -m benchmark.report --format html ${tables[@]+"${tables[@]}"} ${common[@]+"${common[@]}"}

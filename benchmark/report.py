@@ -27,14 +27,15 @@ from benchmark.errors import UserError
 from benchmark.figures import draw_figures
 from benchmark.inputs import changed_since, places
 from benchmark.recommendation import DECIDING_MEASURES
-from benchmark.registry import Registry, methods_of, narrowed, select_tables
+from benchmark.registry import Registry, methods_of, narrowed, require_known, select_tables
 from benchmark.render import to_csv
-from benchmark.reporting import advice_in, claims_in, page_in, ranking_in, searches_in, tables_in, write
+from benchmark.reporting import advice_in, claims_in, differences_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule import find_devices
 from benchmark.search import select_searches
 from benchmark.shown_inputs import shown_inputs
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
 from benchmark.tables import (
+    Grid,
     GridBuilder,
     ResultFinder,
     consecutive,
@@ -45,8 +46,6 @@ from benchmark.tables import (
 
 _LONGEST_SEEDS = 60  # in a file's name
 _REASONS = 3  # why runs failed, at most
-_OF_ALL_TABLES = {"report.html", "tables.tex", "tables.compare.tex"}
-_NOT_PRINTED = {"tables.tex", "scores_by_label.csv"}  # the same again, or more of it
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--compare", action="store_true", help="beside the paper's own numbers: ours, paper, difference"
+    )
+    parser.add_argument(
+        "--differences",
+        nargs="?",
+        const="",
+        metavar="METHOD",
+        help="instead of values: how far each row is from METHOD's (default: the first), with 95 %% intervals",
     )
     parser.add_argument("--claims", action="store_true", help="instead of tables: do the paper's claims hold here?")
     parser.add_argument(
@@ -125,10 +131,10 @@ def _command(arguments: argparse.Namespace) -> int:
     else:
         texts = _texts(arguments, builder, tables, searches, suffix)
     if texts and arguments.format != "html":
-        print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED))
+        print("\n".join(text for name, text in texts.items() if not (_of_all_tables(name) or "by_label" in name)))
     folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, at_hand)
     named = {
-        f"{Path(name).stem}{suffix if name in _OF_ALL_TABLES else ''}{part}{Path(name).suffix}": text
+        f"{Path(name).stem}{suffix if _of_all_tables(name) else ''}{part}{Path(name).suffix}": text
         for name, text in texts.items()
     }
     _say([write(folder / name, text) for name, text in named.items()])
@@ -161,9 +167,28 @@ def _texts(
     grids = [builder.build(name, table) for name, table in tables.items()]
     if arguments.compare and not any(grid.has_paper for grid in grids):
         raise UserError(f"The paper has no numbers for {', '.join(tables)}; leave out --compare.")
+    if arguments.differences is not None:
+        return _differences(registry, arguments, tables, grids)
     if arguments.format == "html":
         return page_in(builder, tables, grids)
     return tables_in(grids, arguments.format, arguments.compare)
+
+
+def _differences(
+    registry: Registry, arguments: argparse.Namespace, tables: Mapping[str, Table], grids: list[Grid]
+) -> dict[str, str]:
+    """Of the tables that have the method, and another; says which have not."""
+    method = arguments.differences or None
+    if method is not None:
+        require_known([method], registry.methods.methods, "method")
+    found = differences_in(tables, grids, arguments.format, arguments.compare, method)
+    without = [grid.name for grid in grids if not any(name.partition(".")[0] == grid.name for name in found)]
+    which = "two rows" if method is None else f"a row of {method} and another one"
+    if method is not None and not found:
+        raise UserError(f"--differences {method}: no table here has {which}; name others by --table.")
+    if without:
+        print(f"no differences in {', '.join(without)}: not {which}", file=sys.stderr)
+    return found
 
 
 def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: list[str]) -> Registry:
@@ -179,6 +204,11 @@ def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: l
     profile = registry.profile(profile_name)
     noted = profile.model_copy(update={"note": " ".join(filter(None, [profile.note, *sentences])) or None})
     return replace(registry, profiles={**registry.profiles, profile_name: noted})
+
+
+def _of_all_tables(name: str) -> bool:
+    """Whether a file has all tables in it: the page, or the document of those that are written beside it."""
+    return name.partition(".")[0] in {"report", "tables"}
 
 
 def _seed_suffix(chosen: Sequence[int], at_hand: Sequence[int]) -> str:
@@ -238,7 +268,8 @@ def _methods(finder: ResultFinder, about: set[str], result: Result, view: ViewRe
 
 def _check(arguments: argparse.Namespace) -> None:
     """UserError for options that do not go together."""
-    instead = [f"--{name}" for name in ("claims", "recommend", "ranking", "search") if getattr(arguments, name)]
+    options = ("claims", "recommend", "ranking", "search", "differences")
+    instead = [f"--{name}" for name in options if getattr(arguments, name) not in (None, False)]
     if len(instead) > 1:
         raise UserError(f"{' and '.join(instead)} each stand in place of the tables; give one of them.")
     whole = [*instead, *(["--compare"] if arguments.compare else [])]
@@ -247,15 +278,19 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.format == "html" and arguments.by:
         raise UserError("--recommend --by does not go with html: the page's advice is by ECE; leave out --format.")
     if arguments.format == "html" and whole:
-        on_it = "it is on the page" if whole[0] in {"--claims", "--compare", "--recommend"} else "the page has none"
+        on_it = (
+            "it is on the page"
+            if whole[0] in {"--claims", "--compare", "--recommend", "--differences"}
+            else "the page has none"
+        )
         raise UserError(f"{whole[0]} does not go with html: {on_it}; leave it out.")
     if arguments.format == "csv" and (whole or arguments.table != ["all"]):
         raise UserError(f"{(whole or ['--table'])[0]} does not go with csv, which has all scores of all results.")
     if arguments.claims and arguments.table != ["all"]:
         raise UserError("--claims looks at whole tables, those that the claims are about; leave out --table.")
-    if instead and arguments.compare:
+    if instead and instead != ["--differences"] and arguments.compare:
         raise UserError(f"--compare goes with the tables, in whose place {instead[0]} stands.")
-    if instead and instead != ["--claims"] and arguments.format != "markdown":
+    if instead and instead[0] not in {"--claims", "--differences"} and arguments.format != "markdown":
         raise UserError(f"{instead[0]} is written in Markdown only; leave out --format.")
 
 

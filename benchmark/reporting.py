@@ -10,9 +10,12 @@ from benchmark.figures import draw_figures
 from benchmark.page import to_page
 from benchmark.ranking import rank_methods
 from benchmark.recommendation import recommend, rule_in_words
+from benchmark.registry import row_key
 from benchmark.render import (
     claims_to_latex,
     claims_to_markdown,
+    differences_to_latex,
+    differences_to_markdown,
     markdown,
     ranking_to_markdown,
     search_to_markdown,
@@ -21,7 +24,7 @@ from benchmark.render import (
     to_markdown,
 )
 from benchmark.search import choices
-from benchmark.tables import ONE_SEED, Grid, GridBuilder, idle_in_words, seeds_in_words, trained_in
+from benchmark.tables import ONE_SEED, Grid, GridBuilder, differences, idle_in_words, seeds_in_words, trained_in
 from benchmark.whole_files import write_whole
 
 _TOO_FEW = (
@@ -45,6 +48,25 @@ def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
         return {f"{grid.name}{ending}.md": to_markdown(grid, compare) for grid in grids}
     texts = {f"{grid.name}{ending}.tex": to_latex(grid, compare) for grid in grids}
     return texts | {f"tables{ending}.tex": to_document(list(texts.values()))}
+
+
+def differences_in(
+    tables: Mapping[str, Table], grids: list[Grid], markup: str, compare: bool, method: str | None
+) -> dict[str, str]:
+    """How far the rows of each table are from one of them, the first or that of a method: file names and contents.
+    Tables without that row, or without another one, are left out.
+    """
+    ending = f".differences{f'_from_{method}' if method else ''}{'.compare' if compare else ''}"
+    found = {}
+    for grid, table in zip(grids, tables.values(), strict=True):
+        rows = {row_key(row.method, row.encoder) for row in table.every_row if method in (None, row.method)}
+        made = differences(grid, rows, per_group=table.best_in == "row_group")
+        if made.gaps:
+            found[grid.name] = made
+    if markup == "markdown":
+        return {f"{name}{ending}.md": differences_to_markdown(made, compare) for name, made in found.items()}
+    texts = {f"{name}{ending}.tex": differences_to_latex(made, compare) for name, made in found.items()}
+    return texts | ({f"tables{ending}.tex": to_document(list(texts.values()))} if texts else {})
 
 
 def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
@@ -113,13 +135,14 @@ def page_in(builder: GridBuilder, tables: Mapping[str, Table], grids: list[Grid]
 
 
 def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -> tuple[dict[str, str], list[str]]:
-    """Tables in Markdown and LaTeX, figures, the page and the advice of a profile, into a folder; returns the texts and
-    what figures had to leave out, a sentence a reason.
+    """Tables in Markdown and LaTeX, differences from their first rows, figures, the page and the advice of a profile,
+    into a folder; returns the texts and what figures had to leave out, a sentence a reason.
 
     Raises UserError where a file cannot be written or matplotlib is not installed.
     """
     grids = [builder.build(name, table) for name, table in tables.items()]
     texts = tables_in(grids, "markdown", compare=False) | tables_in(grids, "latex", compare=False)
+    texts |= differences_in(tables, grids, "markdown", compare=False, method=None)
     texts |= advice_in(builder, tables) | page_in(builder, tables, grids)
     for name, text in texts.items():
         write(folder / name, text)

@@ -10,7 +10,7 @@ from benchmark.ensembles import combined, ensembles, score_ensembles
 from benchmark.metrics import softmax
 from benchmark.plan import make_plan
 from benchmark.registry import Registry, Subject, method_view, resolve_run, row_key, select_tables
-from benchmark.render.text import caption
+from benchmark.render.notes import notes
 from benchmark.report import _methods
 from benchmark.scoring import score
 from benchmark.specs import DeepEnsemble, McDropout
@@ -140,7 +140,7 @@ def test_a_cell_of_ensembles_has_fewer_values_than_seeds_and_says_so(registry: R
         assert (len(ensemble.values), ensemble.partial) == (values, 0 < values < len(seeds))
         assert (ensemble.why_missing is None) == (values == len(seeds))
         assert {finished.by_run[run].run.seed for run in ensemble.sources} == ({0, 1, 2} if values else set())
-        assert ("Each value of an ensemble is of 3 seeds: its own and the 2 that follow." in caption(grid)) == (
+        assert ("Each value of an ensemble is of 3 seeds: its own and the 2 that follow." in notes(grid)) == (
             values > 0
         )
 

@@ -196,6 +196,12 @@ def test_the_top_says_in_short_what_to_use(page: str, registry: Registry, result
     assert one.count("Where there is one seed, noise is that of the test rows only") >= 2
 
 
+def test_without_the_papers_numbers_the_switch_has_none(registry: Registry, results: list[Result], page: str) -> None:
+    assert re.findall(r'name="show" value="(\w+)"', page) == ["ours", "paper", "difference", "gap"]
+    own = replace(registry, paper={})
+    assert re.findall(r'name="show" value="(\w+)"', render(own, results, judgements=[])) == ["ours", "gap"]
+
+
 def test_without_claims_nothing_is_said_of_them(registry: Registry, results: list[Result]) -> None:
     assert "claims" not in markup(render(registry, results, judgements=[]))
 
@@ -378,6 +384,26 @@ def test_one_switch_changes_the_numbers_of_all_tables(browser: Browser) -> None:
     assert column(browser, 0)[-1] == "+28.08"
     browser.one("input[value=difference]").send_keys("\ue012")  # the left arrow key
     assert column(browser, 0)[-1] == "56.02"
+
+
+@needs_browser
+def test_the_switch_shows_how_far_rows_are_from_the_first(browser: Browser) -> None:
+    ours = column(browser, 1)
+    browser.run("document.querySelector('input[value=gap]').click()")
+    gaps = column(browser, 1)
+    assert gaps[0] == ours[0]
+    assert gaps[1:] == ["+0.00", "−10.00", "−20.00", "−30.00", "−40.00"]  # LS's over the seed that it has
+    interval = browser.all("table.grid tbody tr:nth-child(3) .interval")[1]
+    assert interval.is_displayed()
+    assert interval.text == "(−10.00 to −10.00) (n=1)"
+    assert "Differences from BERT, which has its own values." in browser.one("#table-main ~ .notes.gap").text
+    assert not browser.one("#table-main ~ .notes.ours").is_displayed()
+    browser.run("document.querySelectorAll('table.grid tbody tr')[1].querySelectorAll('td')[1].focus()")
+    assert browser.run("return document.querySelector('#detail dt').textContent") == "From the first row"
+    browser.run(
+        "document.querySelectorAll('table.grid')[0].querySelectorAll('button')[2].click()"
+    )  # by ECE, best first
+    assert column(browser, 1) == [*reversed(gaps[2:]), gaps[0], gaps[1]]
 
 
 @needs_browser

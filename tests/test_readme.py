@@ -163,21 +163,20 @@ def test_the_search_of_ones_own_is_one(experiments: Path) -> None:
 
 
 WHOLE = [[], ["--compare"], ["--claims"], ["--recommend"], ["--format", "latex"]]
+MORE = ["more_methods", "with_temperature", "noise_with_temperature", "without_kl"]
 PUBLISHED = {
     "small": [
         *WHOLE,
-        ["--table", "more_methods"],
-        ["--table", "without_kl"],
+        ["--table", "more_methods", "without_kl"],
+        ["--table", "main", "ablation_full", "more_methods", "without_kl", "--differences"],
         ["--table", "main", "more_methods", "--ranking"],
         ["--search", "rates", "start", "poscal_updates", "poscal_divergence", "poscal_table"],
     ],
     "small_tnews": [
         *WHOLE,
         *(["--recommend", "--by", measure] for measure in ("top_label_ece", "nll")),
-        ["--table", "more_methods"],
-        ["--table", "with_temperature"],
-        ["--table", "noise_with_temperature"],
-        ["--table", "without_kl"],
+        ["--table", *MORE],
+        ["--table", "main", "ablation", "noise", "low_frequency", *MORE, "--differences"],
         ["--search", "rates", "start", "threshold"],
     ],
 }

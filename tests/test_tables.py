@@ -26,7 +26,7 @@ from benchmark.registry import (
     select_tables,
     validation_view,
 )
-from benchmark.render import claims_to_latex, to_document, to_latex, to_markdown
+from benchmark.render import claims_to_latex, differences_to_latex, to_document, to_latex, to_markdown
 from benchmark.render import text as render_text
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
@@ -42,6 +42,7 @@ from benchmark.tables import (
     GridRow,
     agreed_inputs,
     difference,
+    differences,
     is_about,
     mark_best,
     of_tables,
@@ -692,8 +693,8 @@ def test_latex_draws_no_two_letters_as_one() -> None:
 
 def test_a_caption_ends_before_the_next_sentence() -> None:
     made = named_grid(["a", "b", "c"])
-    assert "Caption with a b c. Best as printed in bold." in render_text.caption(replace(made, seeds=()))
-    assert render_text.caption(replace(made, caption="Is it so?", seeds=())).startswith("Is it so? Best as")
+    assert "Caption with a b c. Best as printed in bold." in to_markdown(replace(made, seeds=()))
+    assert "\n\nIs it so? Best as" in to_markdown(replace(made, caption="Is it so?", seeds=()))
 
 
 ENGINE = shutil.which("pdflatex") or shutil.which("tectonic") or shutil.which("xelatex")
@@ -704,6 +705,8 @@ def test_every_table_compiles(registry: Registry, results: list[Result], tmp_pat
     tables = [to_latex(grid(registry, results, name)) for name in registry.tables]
     tables += [to_latex(grid(registry, results, name), compare=True) for name in registry.tables]
     tables.append(to_latex(named_grid(NAMES)))
+    made = differences(grid(registry, results, "main"), {"bert"}, per_group=False)
+    tables.append(differences_to_latex(made, compare=True))
     tables.append(
         claims_to_latex(judge_all(GridBuilder(registry, "tiny", KnownResults.of(results), tiny_inputs(), (0,))), "")
     )

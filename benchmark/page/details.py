@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, number
-from benchmark.tables import Cell, FittedTemperature, Lead, seed_list
+from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, interval_text, number, signed
+from benchmark.tables import Cell, FittedTemperature, Gap, Lead, seed_list
 
 NO_RESULT = "no result"
-PAPER, DIFFERENCE = "Paper", "Difference"  # the lines that come first where the tables show these numbers
+# the lines that come first where the tables show these numbers
+PAPER, DIFFERENCE, GAP = "Paper", "Difference", "From the first row"
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,17 @@ class Detail:
     files: tuple[str, ...]
 
 
-def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files: Mapping[str, str]) -> Detail:
-    """All that is known of a cell of a table with these seeds; ``difference`` to the paper is as printed."""
+def detail(
+    cell: Cell,
+    title: str,
+    seeds: Sequence[int],
+    difference: str,
+    files: Mapping[str, str],
+    gap: Gap | None = None,
+) -> Detail:
+    """All that is known of a cell of a table with these seeds; ``difference`` to the paper is as printed, ``gap`` is
+    from the first row.
+    """
     lines = _ours(cell, seeds) if cell.values else [("Missing", cell.why_missing or NO_RESULT)]
     if cell.temperatures:
         lines.append(("Temperature", ", ".join(map(_temperature, cell.temperatures))))
@@ -28,10 +38,24 @@ def detail(cell: Cell, title: str, seeds: Sequence[int], difference: str, files:
         lines.append(("Lead", lead_in_words(cell, cell.lead)))
     if cell.lead_untested:
         lines.append(("Lead", f"not tested ({NOT_TESTED}): {cell.lead_untested}"))
+    if gap is not None and gap.estimate is not None:
+        lines.append((GAP, _gap_in_words(gap)))
     if cell.paper is not None:
         lines.append((PAPER, number(cell.paper, cell.decimals)))
         lines.append((DIFFERENCE, f"{difference}, ours minus the paper’s"))
     return Detail(title, tuple(lines), tuple(files[run_id] for run_id in cell.sources))
+
+
+def _gap_in_words(gap: Gap) -> str:
+    found = " ".join(filter(None, [signed(gap.estimate, gap.cell.decimals), interval_text(gap)]))
+    if gap.without_optimum:
+        return f"{found}, not tested: no temperature was found"
+    if gap.tested is None:
+        return f"{found}, not tested: {gap.untested}" if gap.untested else f"{found}, the same"
+    if gap.verdict == "within noise":
+        corrected = "" if gap.tested.within_noise else " once corrected for all differences of the table"
+        return f"{found}, within noise{corrected}"
+    return f"{found}, {gap.verdict}, beyond {'' if len(gap.seeds) > 1 else 'the test rows’ '}noise"
 
 
 def lead_in_words(cell: Cell, lead: Lead) -> str:

@@ -25,7 +25,7 @@
   });
   systemDark.addEventListener("change", schemeChanged);
 
-  // --- ours, paper, difference ------------------------------------------------------------------------------------
+  // --- which numbers ----------------------------------------------------------------------------------------------
   const announce = (text) => { document.getElementById("announcement").textContent = text; };
   const show = (choice) => {
     document.body.dataset.show = choice;

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.claims import OF_TESTED, Judgement, counted, size_rule
 from benchmark.declarations import Table
 from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEADINGS, describe
-from benchmark.page.details import DIFFERENCE, PAPER
+from benchmark.page.details import DIFFERENCE, GAP, PAPER
 from benchmark.page.reliability import diagram_data
 from benchmark.page.table_view import view_table
 from benchmark.recommendation import recommend, rule_in_words
@@ -52,9 +52,10 @@ def to_page(
         most_seeds=max((len(item.seeds) for item in judgements), default=0),
         one_seed=ONE_SEED if 1 in {len(builder.seeds), *(item.fewest_seeds for item in judgements)} else "",
         rule=rule_in_words(builder.registry) if advice else "",
-        first_where={PAPER: "paper", DIFFERENCE: "difference"},
+        first_where={PAPER: "paper", DIFFERENCE: "difference", GAP: "gap"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=[view_table(grid, tables[grid.name], files) for grid in grids],
+        shown=_shown(grids),
         has_paper=any(grid.has_paper for grid in grids),
         ece_bins=builder.registry.scoring.ece_bins,
         diagrams=diagram_data(builder, tables, builder.seeds),
@@ -62,6 +63,13 @@ def to_page(
         scripts=scripts,
         policy=_policy(scripts),
     )
+
+
+def _shown(grids: Sequence[Grid]) -> dict[str, str]:
+    """Which numbers the tables can show, each with what the page calls it."""
+    papers = {"paper": "Paper", "difference": "Ours − paper"} if any(grid.has_paper for grid in grids) else {}
+    gaps = {"gap": "Ours − first row"} if any(len(grid.every_row) > 1 for grid in grids) else {}
+    return {"ours": "Ours", **papers, **gaps}
 
 
 def _asset(name: str) -> str:

@@ -1,24 +1,29 @@
-"""A grid as the page shows it: every number of ours, the paper's and their difference, with what stands behind it."""
+"""A grid as the page shows it: every number of ours, the paper's, their difference, and how far it is from the first
+row's, with what stands behind it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmark.declarations import Table
 from benchmark.page.details import NO_RESULT, Detail, detail
-from benchmark.render.text import TextCell, lines, notes, number, spread_text
-from benchmark.tables import Cell, Grid, GridColumn, GridRow, mark_best
+from benchmark.render.notes import notes, notes_on_differences
+from benchmark.render.text import TextCell, gap_text, interval_text, lines, number, spread_text
+from benchmark.tables import Cell, GapRow, Grid, GridColumn, GridRow, differences, mark_best
 
 WIDE = 10  # more cells in a row than these, and a printed table lies on its side
 
 
 @dataclass(frozen=True)
 class CellView:
-    """One cell: three texts, the numbers that it is sorted by (None: missing), its detail."""
+    """One cell: four texts, the numbers that it is sorted by (None: missing), its detail."""
 
     ours: TextCell
     spread: str  # printed after ours, smaller
     paper: TextCell
     difference: TextCell
+    gap: TextCell  # from the first row
+    interval: str  # printed under it, smaller
     sort_by: dict[str, float | None]
     missing: str | None
     detail: Detail
@@ -51,6 +56,7 @@ class TableView:
     caption: str
     note: str | None  # of the profile
     notes: tuple[str, ...]  # all that must be known to read ours
+    notes_on_gaps: tuple[str, ...]  # and the differences from the first row
     columns: tuple[GridColumn, ...]
     metrics: tuple[MetricView, ...]
     groups: tuple[tuple[RowView, ...], ...]
@@ -61,22 +67,25 @@ class TableView:
 
 def view_table(grid: Grid, table: Table, files: Mapping[str, str]) -> TableView:
     """The grid, ready for the template. ``files``: the file of each result by its run id."""
-    metrics = _metrics(grid)
-    papers = _papers_best(grid, per_group=table.best_in == "row_group")
+    metrics, full_labels = _metrics(grid), [_full_labels(grid, group) for group in grid.groups]
+    per_group = table.best_in == "row_group"
+    papers = _papers_best(grid, per_group)
+    from_first = differences(grid, {row.key for row in grid.every_row}, per_group)
     return TableView(
         name=grid.name,
         number=grid.number,
         caption=grid.caption,
         note=grid.note,
         notes=(*([grid.note] if grid.note else []), *notes(grid)),
+        notes_on_gaps=(*([grid.note] if grid.note else []), *notes_on_differences(from_first)),
         columns=grid.columns,
         metrics=metrics,
         groups=tuple(
             tuple(
-                RowView(row.label, label, _cells(grid, row, label, paper, metrics, files))
-                for row, label, paper in zip(group, _full_labels(grid, group), paper_group, strict=True)
+                RowView(row.row.label, label, _cells(row, label, paper, metrics, grid.seeds, files))
+                for row, label, paper in zip(group, labels, paper_group, strict=True)
             )
-            for group, paper_group in zip(grid.groups, papers, strict=True)
+            for group, labels, paper_group in zip(from_first.groups, full_labels, papers, strict=True)
         ),
         wide=len(metrics) > WIDE,
         spread=any(cell.deviation is not None for cell in grid.cells),
@@ -109,21 +118,33 @@ def _full_labels(grid: Grid, group: tuple[GridRow, ...]) -> list[str]:
 
 
 def _cells(
-    grid: Grid, row: GridRow, label: str, paper: GridRow, metrics: tuple[MetricView, ...], files: Mapping[str, str]
+    row: GapRow,
+    label: str,
+    paper: GridRow,
+    metrics: tuple[MetricView, ...],
+    seeds: tuple[int, ...],
+    files: Mapping[str, str],
 ) -> tuple[CellView, ...]:
-    ours, papers, differences = (line.cells for line in lines(row, compare=True))
+    ours, papers, from_paper = (line.cells for line in lines(row.row, compare=True))
     views = []
-    for position, (cell, metric) in enumerate(zip(row.cells, metrics, strict=True)):
-        difference = differences[position]
+    for position, (cell, metric) in enumerate(zip(row.row.cells, metrics, strict=True)):
+        value, gap = replace(ours[position], text=number(cell.mean, cell.decimals)), row.gap(position)
         views.append(
             CellView(
-                ours=replace(ours[position], text=number(cell.mean, cell.decimals)),
+                ours=value,
                 spread=spread_text(cell),
                 paper=replace(papers[position], bold=paper.cells[position].best),
-                difference=difference,
-                sort_by={"ours": cell.mean, "paper": cell.paper, "difference": cell.from_paper},
+                difference=from_paper[position],
+                gap=TextCell(value.text) if gap is None else gap_text(gap),
+                interval="" if gap is None else interval_text(gap),
+                sort_by={
+                    "ours": cell.mean,
+                    "paper": cell.paper,
+                    "difference": cell.from_paper,
+                    "gap": (None if cell.mean is None else 0.0) if gap is None else gap.estimate,
+                },
                 missing=(cell.why_missing or NO_RESULT) if cell.mean is None else None,
-                detail=detail(cell, f"{label}, {metric.full_label}", grid.seeds, difference.text, files),
+                detail=detail(cell, f"{label}, {metric.full_label}", seeds, from_paper[position].text, files, gap),
             )
         )
     return tuple(views)

@@ -2,6 +2,7 @@
 
 import re
 
+from benchmark.render.sheet import Sheet, sheet, sheet_of_differences
 from benchmark.render.text import (
     MINUS,
     MISSING,
@@ -9,11 +10,10 @@ from benchmark.render.text import (
     PLUS_MINUS,
     WITHIN_NOISE,
     WITHOUT_OPTIMUM,
+    WORSE,
     TextCell,
-    caption,
-    lines,
 )
-from benchmark.tables import Grid, GridColumn
+from benchmark.tables import DifferenceTable, Grid, GridColumn
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -36,6 +36,7 @@ _ESCAPES = {
     WITHIN_NOISE: r"$^{\circ}$",
     NOT_TESTED: r"$^{\ddagger}$",
     WITHOUT_OPTIMUM: r"\S{}",
+    WORSE: r"$^{\dagger}$",
     "⇒": r"$\Rightarrow$",
     "\n": " ",
     "\r": " ",
@@ -66,24 +67,32 @@ _PUNCTUATION = ("\u2010", "\u2027")  # dashes, quotation marks and dots, which t
 
 def to_latex(grid: Grid, compare: bool = False) -> str:
     """A ``table*`` that needs the packages booktabs, multirow and graphicx; at most as wide as the text."""
-    n_first = 2 if compare else 1
-    n_columns = sum(len(column.metrics) for column in grid.columns)
+    return _marked_up(sheet(grid, compare))
+
+
+def differences_to_latex(table: DifferenceTable, compare: bool = False) -> str:
+    """The same of a table's differences."""
+    return _marked_up(sheet_of_differences(table, compare))
+
+
+def _marked_up(table: Sheet) -> str:
+    n_first = 2 if table.says_what else 1
+    n_columns = sum(len(column.metrics) for column in table.columns)
     parts = [
         r"\begin{table*}[ht]",
         r"\centering",
-        rf"\caption{{{escape(caption(grid))}}}",
-        rf"\label{{tab:{grid.name.replace('_', '-')}}}",
+        rf"\caption{{{escape(table.caption)}}}",
+        rf"\label{{tab:{table.label.replace('_', '-')}}}",
         r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{'l' * n_first}{'r' * n_columns}}}",
         r"\toprule",
-        *_head(grid.columns, n_first),
+        *_head(table.columns, n_first),
     ]
-    for group in grid.groups:
+    for group in table.groups:
         parts.append(r"\midrule")
-        for row in group:
-            for line in lines(row, compare):
-                first = [escape(line.label)] + ([line.what or ""] if compare else [])
-                parts.append(table_row(first + [_cell(cell) for cell in line.cells]))
+        for line in group:
+            first = [escape(line.label)] + ([line.what or ""] if table.says_what else [])
+            parts.append(table_row(first + [_cell(cell) for cell in line.cells]))
     parts += [r"\bottomrule", r"\end{tabular}}", r"\end{table*}"]
     return "\n".join(parts) + "\n"
 

@@ -4,8 +4,9 @@ import re
 
 from tabulate import tabulate
 
-from benchmark.render.text import TextCell, caption, lines
-from benchmark.tables import Grid
+from benchmark.render.sheet import Sheet, sheet, sheet_of_differences
+from benchmark.render.text import TextCell
+from benchmark.tables import DifferenceTable, Grid
 
 # An underscore within a word is left as it is, for no markup begins or ends there.
 _SPECIAL = re.compile(r"([\\`*{}\[\]#|~$^]|(?<![^\W_])_|_(?![^\W_]))")
@@ -13,17 +14,26 @@ _SPECIAL = re.compile(r"([\\`*{}\[\]#|~$^]|(?<![^\W_])_|_(?![^\W_]))")
 
 def to_markdown(grid: Grid, compare: bool = False) -> str:
     """A heading, the caption and a pipe table; headings of column groups stand before each metric."""
-    head = ["Model"] + ([""] if compare else [])
-    head += [f"{column.label} {metric}" for column in grid.columns for metric in column.metrics]
-    body = []
-    for group in grid.groups:
-        for row in group:
-            for line in lines(row, compare):
-                first = [escape(line.label)] + ([line.what or ""] if compare else [])
-                body.append(first + [_cell(cell) for cell in line.cells])
-    alignment = ["left"] * (2 if compare else 1) + ["right"] * (len(head) - (2 if compare else 1))
-    table = tabulate(body, [escape(text) for text in head], tablefmt="pipe", colalign=alignment, disable_numparse=True)
-    return f"### Table {escape(grid.number)} ({escape(grid.name)})\n\n{escape(caption(grid))}\n\n{table}\n"
+    return _marked_up(sheet(grid, compare))
+
+
+def differences_to_markdown(table: DifferenceTable, compare: bool = False) -> str:
+    """The same of a table's differences."""
+    return _marked_up(sheet_of_differences(table, compare))
+
+
+def _marked_up(table: Sheet) -> str:
+    head = ["Model"] + ([""] if table.says_what else [])
+    n_first = len(head)
+    head += [f"{column.label} {metric}" for column in table.columns for metric in column.metrics]
+    body = [
+        [escape(line.label)] + ([line.what or ""] if table.says_what else []) + [_cell(cell) for cell in line.cells]
+        for group in table.groups
+        for line in group
+    ]
+    alignment = ["left"] * n_first + ["right"] * (len(head) - n_first)
+    grid = tabulate(body, [escape(text) for text in head], tablefmt="pipe", colalign=alignment, disable_numparse=True)
+    return f"### {escape(table.title)}\n\n{escape(table.caption)}\n\n{grid}\n"
 
 
 def escape(text: str) -> str:

@@ -3,6 +3,7 @@
 from benchmark.tables.agreement import agreed_inputs, is_about, of_tables, seeds_at_hand
 from benchmark.tables.best import mark_best
 from benchmark.tables.building import GridBuilder
+from benchmark.tables.differences import DifferenceTable, Gap, GapRow, differences
 from benchmark.tables.finding import ResultFinder, Scored
 from benchmark.tables.grid import (
     Cell,
@@ -22,6 +23,7 @@ from benchmark.tables.wording import (
     ONE_SEED,
     as_sentence,
     consecutive,
+    in_a_row,
     left_out,
     seed_list,
     seeds_in_words,
@@ -32,7 +34,10 @@ from benchmark.tables.wording import (
 __all__ = [
     "ONE_SEED",
     "Cell",
+    "DifferenceTable",
     "FittedTemperature",
+    "Gap",
+    "GapRow",
     "Grid",
     "GridBuilder",
     "GridColumn",
@@ -45,8 +50,10 @@ __all__ = [
     "as_sentence",
     "consecutive",
     "difference",
+    "differences",
     "full_label",
     "idle_in_words",
+    "in_a_row",
     "is_about",
     "left_out",
     "mark_best",

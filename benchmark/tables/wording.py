@@ -13,6 +13,12 @@ def as_sentence(text: str) -> str:
     return text if text.endswith(_ENDS) else f"{text}."
 
 
+def in_a_row(words: Iterable[str]) -> str:
+    """``a, b and c``; nothing for none."""
+    *others, last = [*words] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def seeds_in_words(seeds: Sequence[int], several: str = "") -> str:
     """How many seeds and which; ``several`` says what was made of more than one ("Mean over"); nothing for none."""
     if not seeds:
