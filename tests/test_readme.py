@@ -209,8 +209,9 @@ def test_the_tables_in_the_pages_are_the_published_ones() -> None:
     for profile in PUBLISHED:
         published = (PROJECT / "tables" / profile / "main.md").read_text(encoding="utf-8")
         assert published.split("\n\n")[2].strip() in README
-    without_kl = (PROJECT / "tables" / "small_tnews" / "without_kl.md").read_text(encoding="utf-8")
-    assert without_kl.split("\n\n")[-1].strip() in DOCS["findings.md"]
+    for profile, name in (("small_tnews", "with_temperature"), ("small_tnews", "without_kl"), ("small", "main")):
+        less = (PROJECT / "tables" / profile / f"{name}.differences.md").read_text(encoding="utf-8")
+        assert less.split("\n\n")[-1].strip() in DOCS["findings.md"], name
     ranking = (PROJECT / "tables" / "small" / "ranking.main+more_methods.md").read_text(encoding="utf-8")
     assert ranking.split("\n\n")[-1].strip() in DOCS["more_methods.md"]
 
