@@ -114,7 +114,7 @@ def test_what_is_not_tested_has_no_interval_and_says_why() -> None:
     assert [key for key, gap in gaps.items() if gap.tested] == ["two"]
     text = differences_to_markdown(made)
     lines = {label: one for label, (one,) in printed(text).items()}
-    assert lines["ENSEMBLE"] == "+3.00 (n=1)"
+    assert lines["ENSEMBLE"] == "+3.00"
     assert (lines["ACCURACY"], lines["SAME"], lines["BOUND"]) == ("+1.00", "+0.00", "−11.00§")
     assert (lines["ELSEWHERE"], lines["NONE"]) == ("–", "–")
     assert lines["TWO"].endswith(" (n=2)**")

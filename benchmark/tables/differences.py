@@ -91,16 +91,12 @@ def differences(grid: Grid, references: Collection[str], per_group: bool) -> Dif
         groups += [[_less(row, base) for row in group] for group in pool]
     tested = [gap.tested.p_value for group in groups for row in group for gap in row.gaps if gap.tested is not None]
     adjusted = iter(false_discoveries_controlled(tested))
-    judged = tuple(
-        tuple(
-            replace(
-                row, gaps=tuple(replace(gap, p_value=float(next(adjusted))) if gap.tested else gap for gap in row.gaps)
-            )
-            for row in group
-        )
-        for group in groups
-    )
-    return DifferenceTable(grid, tuple(labels), judged)
+
+    def judged(gap: Gap) -> Gap:
+        return replace(gap, p_value=float(next(adjusted))) if gap.tested is not None else gap
+
+    judged_groups = tuple(tuple(replace(row, gaps=tuple(map(judged, row.gaps))) for row in group) for group in groups)
+    return DifferenceTable(grid, tuple(labels), judged_groups)
 
 
 def _less(row: GridRow, base: GridRow) -> GapRow:
@@ -128,11 +124,13 @@ def _gap(cell: Cell, base: Cell) -> Gap:
 
 
 def _estimate(cell: Cell, base: Cell) -> tuple[float | None, tuple[int, ...]]:
-    """Over the seeds that both have. An ensemble, whose one value is of several seeds, is compared by all of either."""
+    """Over the seeds that both have. An ensemble, whose one value is of several seeds, is compared with the mean over
+    all that the other has.
+    """
     if cell.mean is None or base.mean is None:
         return None, ()
     if cell.trainings != base.trainings:
-        return cell.mean - base.mean, cell.seeds
+        return cell.mean - base.mean, max(cell.seeds, base.seeds, key=len)
     shared = shared_seeds(cell, base)
     if not shared:
         return None, ()
