@@ -45,6 +45,7 @@ from benchmark.tables import (
 )
 
 _LONGEST_SEEDS = 60  # in a file's name
+_NOT_PRINTED = {"scores_by_label.csv"}  # more of what is
 _REASONS = 3  # why runs failed, at most
 
 
@@ -131,7 +132,7 @@ def _command(arguments: argparse.Namespace) -> int:
     else:
         texts = _texts(arguments, builder, tables, searches, suffix)
     if texts and arguments.format != "html":
-        print("\n".join(text for name, text in texts.items() if not (_of_all_tables(name) or "by_label" in name)))
+        print("\n".join(text for name, text in texts.items() if name not in _NOT_PRINTED and not _of_all_tables(name)))
     folder, part = arguments.tables_dir / profile_name, _seed_suffix(chosen_seeds, at_hand)
     named = {
         f"{Path(name).stem}{suffix if _of_all_tables(name) else ''}{part}{Path(name).suffix}": text
@@ -177,18 +178,16 @@ def _texts(
 def _differences(
     registry: Registry, arguments: argparse.Namespace, tables: Mapping[str, Table], grids: list[Grid]
 ) -> dict[str, str]:
-    """Of the tables that have the method, and another; says which have not."""
+    """Of the tables that have any; says of the others why not."""
     method = arguments.differences or None
     if method is not None:
         require_known([method], registry.methods.methods, "method")
-    found = differences_in(tables, grids, arguments.format, arguments.compare, method)
-    without = [grid.name for grid in grids if not any(name.partition(".")[0] == grid.name for name in found)]
-    which = "two rows" if method is None else f"a row of {method} and another one"
-    if method is not None and not found:
-        raise UserError(f"--differences {method}: no table here has {which}; name others by --table.")
-    if without:
-        print(f"no differences in {', '.join(without)}: not {which}", file=sys.stderr)
-    return found
+    texts, without = differences_in(tables, grids, arguments.format, arguments.compare, method)
+    for name, why in without.items():
+        print(f"no differences in {name}: {why}", file=sys.stderr)
+    if method is not None and not texts:
+        raise UserError(f"--differences {method}: there are none in {', '.join(tables)}; name other tables by --table.")
+    return texts
 
 
 def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: list[str]) -> Registry:

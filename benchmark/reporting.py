@@ -24,7 +24,16 @@ from benchmark.render import (
     to_markdown,
 )
 from benchmark.search import choices
-from benchmark.tables import ONE_SEED, Grid, GridBuilder, differences, idle_in_words, seeds_in_words, trained_in
+from benchmark.tables import (
+    ONE_SEED,
+    Grid,
+    GridBuilder,
+    differences,
+    idle_in_words,
+    in_a_row,
+    seeds_in_words,
+    trained_in,
+)
 from benchmark.whole_files import write_whole
 
 _TOO_FEW = (
@@ -52,21 +61,25 @@ def tables_in(grids: list[Grid], markup: str, compare: bool) -> dict[str, str]:
 
 def differences_in(
     tables: Mapping[str, Table], grids: list[Grid], markup: str, compare: bool, method: str | None
-) -> dict[str, str]:
-    """How far the rows of each table are from one of them, the first or that of a method: file names and contents.
-    Tables without that row, or without another one, are left out.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """How far the rows of each table are from one of them, the first or that of a method: file names and contents; and
+    why there are none of a table, by its name.
     """
     ending = f".differences{f'_from_{method}' if method else ''}{'.compare' if compare else ''}"
-    found = {}
+    found, without = {}, {}
     for grid, table in zip(grids, tables.values(), strict=True):
         rows = {row_key(row.method, row.encoder) for row in table.every_row if method in (None, row.method)}
         made = differences(grid, rows, per_group=table.best_in == "row_group")
-        if made.gaps:
+        if not made.gaps:
+            without[grid.name] = f"no row of {method} and another one" if method else "no two rows to compare"
+        elif all(gap.estimate is None for gap in made.gaps):
+            without[grid.name] = f"no results of {in_a_row(made.reference_labels)} and another row with the same seeds"
+        else:
             found[grid.name] = made
     if markup == "markdown":
-        return {f"{name}{ending}.md": differences_to_markdown(made, compare) for name, made in found.items()}
+        return {f"{name}{ending}.md": differences_to_markdown(made, compare) for name, made in found.items()}, without
     texts = {f"{name}{ending}.tex": differences_to_latex(made, compare) for name, made in found.items()}
-    return texts | ({f"tables{ending}.tex": to_document(list(texts.values()))} if texts else {})
+    return texts | ({f"tables{ending}.tex": to_document(list(texts.values()))} if texts else {}), without
 
 
 def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
@@ -142,7 +155,7 @@ def write_all(builder: GridBuilder, tables: Mapping[str, Table], folder: Path) -
     """
     grids = [builder.build(name, table) for name, table in tables.items()]
     texts = tables_in(grids, "markdown", compare=False) | tables_in(grids, "latex", compare=False)
-    texts |= differences_in(tables, grids, "markdown", compare=False, method=None)
+    texts |= differences_in(tables, grids, "markdown", compare=False, method=None)[0]
     texts |= advice_in(builder, tables) | page_in(builder, tables, grids)
     for name, text in texts.items():
         write(folder / name, text)

@@ -51,18 +51,19 @@ def test_better_and_worse_follow_the_measures_direction() -> None:
     )
     made = differences(table([("a", [f1[0], ece[0]]), ("b", [f1[1], ece[1]])], measures=2), {"a"}, per_group=False)
     (reference, other) = made.every_row
-    assert (made.references, reference.gaps, reference.gap(0)) == (("A",), (), None)
+    assert (made.reference_labels, reference.gaps, reference.gap(0)) == (("A",), (), None)
     assert [gap.verdict for gap in other.gaps] == ["better", "worse"]
     assert [gap.estimate for gap in other.gaps] == pytest.approx([10, 10])
     marked = differences_to_markdown(made)
     found = paired_difference((80, 82, 84), (70, 72, 74), f1[1].resampled, f1[0].resampled)
     text = f"+10.00 (+{found.low:.2f} to +{found.high:.2f})"
     assert printed(marked) == {"A": ["72.00 ± 2.00"] * 2, "B": [f"**{text}**", f"{text}†"]}
-    assert "Differences from A, which has its own values." in marked
-    assert "5 % false discoveries over the 2 differences tested here: F1, ties left out" in marked
+    assert marked.startswith("### Table 1 (t), differences from A\n")
+    assert "Differences from A, whose own values (± sample standard deviation) are shown." in marked
+    assert "5 % false discoveries over the 2 differences tested here (F1, ties left out)" in marked
     latex = differences_to_latex(made)
     assert rf"\textbf{{{text}}} & {text}$^{{\dagger}}$ \\" in latex
-    assert r"\label{tab:t-differences}" in latex
+    assert r"\label{tab:t-less-a}" in latex
 
 
 def test_p_values_are_adjusted_for_all_differences_of_the_table() -> None:
@@ -80,7 +81,8 @@ def test_p_values_are_adjusted_for_all_differences_of_the_table() -> None:
     assert [gap.verdict == "within noise" for gap in made.gaps] == [p >= 0.05 for p in adjusted]
     only_alone = [not found.within_noise and p >= 0.05 for found, p in zip(alone, adjusted, strict=True)]
     assert any(only_alone)
-    words = dict(detail(others[1], "", SEEDS, "", {}, made.gaps[1]).lines)
+    words = dict(detail(others[1], "", SEEDS, "", {}, made.gaps[1], "A").lines)
+    assert words["From the first row"].startswith("A: +")
     assert words["From the first row"].endswith("within noise once corrected for all differences of the table")
 
 
@@ -92,7 +94,7 @@ def test_what_is_not_tested_has_no_interval_and_says_why() -> None:
         "accuracy": cell((71, 73, 75), None),
         "old": replace(base, values=(71, 73, 75), resample=lambda: None),
         "two": cell((80, 82), draws, seeds=(1, 2)),
-        "elsewhere": cell((80,), draws, seeds=(7,)),
+        "elsewhere": cell((80,), draws, seeds=(7,), missing={0: "it failed"}),
         "none": replace(base, values=(), seeds=(), missing={0: "no result"}),
         "same": base,
         "bound": replace(base, values=(60, 61, 62), without_optimum=True),
@@ -118,23 +120,53 @@ def test_what_is_not_tested_has_no_interval_and_says_why() -> None:
     assert (lines["ACCURACY"], lines["SAME"], lines["BOUND"]) == ("+1.00", "+0.00", "−11.00§")
     assert (lines["ELSEWHERE"], lines["NONE"]) == ("–", "–")
     assert lines["TWO"].endswith(" (n=2)**")
-    assert "over the 1 difference tested here" in text
+    assert "over the 1 difference tested here (F1, ties left out)" in text
     reasons = (
         "Not tested, so without an interval: one of the two is an ensemble, a single value over several seeds, or this "
         "measure is not resampled, or one of the two was scored before this measure was resampled."
     )
     assert reasons in text
     assert "– missing: 2 of 8 differences (they share no seed, no result)." in text
-    assert "§ Not tested: no temperature was found, its search ended at a bound." in text
-    assert "(n=...) over the seeds that both have, fewer than there are." in text
+    assert "§ Not tested: no temperature was found for this row or the one that it is compared with" in text
+    assert "(n=...) fewer values than seeds; differences are over the seeds that both have." in text
 
     def said(key: str) -> str:
-        return dict(detail(rows[key], "", SEEDS, "", {}, gaps[key]).lines).get("From the first row", "")
+        return dict(detail(rows[key], "", SEEDS, "", {}, gaps[key], "A").lines).get("From the first row", "")
 
-    assert said("accuracy") == "+1.00, not tested: this measure is not resampled"
-    assert said("bound") == "−11.00, not tested: no temperature was found"
-    assert said("same") == "+0.00, the same"
+    assert said("accuracy") == "A: +1.00, not tested: this measure is not resampled"
+    assert said("bound") == "A: −11.00, not tested: no temperature was found for one of the two"
+    assert said("same") == "A: +0.00, the same"
     assert said("none") == ""
+
+
+def test_the_reference_may_be_what_a_difference_lacks() -> None:
+    """It has no value, no temperature, or fewer seeds than its rows; and its mark of the best is not shown."""
+    whole, draws = cell((70, 72, 74), noise(0)), noise(1)
+    empty = replace(whole, values=(), seeds=(), missing=dict.fromkeys(SEEDS, "the run failed"))
+    ensemble = cell((75,), draws, trainings=3, missing={1: "an ensemble takes several seeds"})
+    text = differences_to_markdown(differences(table([("a", [empty]), ("b", [ensemble])]), {"a"}, per_group=False))
+    assert "– missing: 1 of 1 differences (the run failed)." in text
+    bound = replace(whole, without_optimum=True)
+    made = differences(table([("a", [bound]), ("b", [cell((71, 73, 75), draws)])]), {"a"}, per_group=False)
+    assert printed(differences_to_markdown(made)) == {"A": ["72.00 ± 2.00§"], "B": ["+1.00§"]}
+    fewer = replace(whole, values=(70,), seeds=(0,), best=True, lead_untested="untested")
+    text = differences_to_markdown(differences(table([("a", [fewer]), ("b", [ensemble])]), {"a"}, per_group=False))
+    assert printed(text) == {"A": ["70.00 (n=1)"], "B": ["+5.00 (n=1)"]}
+    assert "(n=...) fewer values than seeds" in text
+    assert "Differences from A, whose own values are shown." in text
+
+
+def test_only_measures_that_are_tested_are_named_and_seeds_where_any_has_several() -> None:
+    draws = noise(0)
+    untested = replace(cell((70,), None))
+    one, several = cell((80,), draws), cell((80, 82, 84), draws)
+    base = cell((70, 72, 74), noise(1))
+    rows = [("a", [base, untested]), ("b", [one, untested]), ("c", [several, untested])]
+    grid = table(rows, measures=2)
+    grid = replace(grid, columns=(grid.columns[0], GridColumn("D1", ("ACC",), ("accuracy",))))
+    text = differences_to_markdown(differences(grid, {"a"}, per_group=False))
+    assert "(paired bootstrap over test rows and the spread over seeds)" in text
+    assert "tested here (F1, ties left out)" in text
 
 
 def test_one_seed_says_what_noise_is_then() -> None:
@@ -142,7 +174,7 @@ def test_one_seed_says_what_noise_is_then() -> None:
     text = differences_to_markdown(made)
     assert "(paired bootstrap over test rows)" in text
     assert "Where there is one seed, noise is that of the test rows only" in text
-    said = dict(detail(made.every_row[1].row.cells[0], "", SEEDS, "", {}, made.gaps[0]).lines)["From the first row"]
+    said = dict(detail(made.gaps[0].cell, "", SEEDS, "", {}, made.gaps[0], "A").lines)["From the first row"]
     assert said.endswith("better, beyond the test rows’ noise")
 
 
@@ -150,12 +182,19 @@ def test_references_are_the_first_of_their_names_in_the_table_or_in_each_group()
     one, two = cell((70,), noise(0)), cell((71,), noise(1))
     grid = table([("a", [one]), ("b", [two])], [("c", [one]), ("b", [two])], [("d", [one])])
     whole = differences(grid, {"b", "c"}, per_group=False)
-    assert whole.references == ("B",)
+    assert whole.reference_labels == ("B",)
     assert [[row.row.key for row in group if row.gaps] for group in whole.groups] == [["a"], ["c"], ["d"]]
     grouped = differences(grid, {"b", "c"}, per_group=True)
-    assert grouped.references == ("B", "C")
+    assert (grouped.reference_labels, grouped.left_out) == (("B", "C"), ("D",))
+    text = differences_to_markdown(grouped)
+    assert "Differences from B and C, each in its own group, whose own values are shown." in text
+    assert "Left out, for want of such a row in their group: D." in text
     assert [[row.row.key for row in group if row.gaps] for group in grouped.groups] == [["a"], ["b"]]
     assert differences(grid, {"x"}, per_group=True).gaps == ()
+    twice = differences(table([("a", [one]), ("b", [two])], [("a", [two]), ("c", [one])]), {"a"}, per_group=True)
+    assert twice.reference_labels == ("A",)
+    added = replace(grid, groups=((grid.groups[0][0], replace(grid.groups[0][1], label="+ TS")),))
+    assert differences(added, {"b"}, per_group=True).reference_labels == ("A + TS",)
     every = differences(grid, {row.key for row in grid.every_row}, per_group=True)
     assert len(every.groups) == len(grid.groups)  # the page has them all
 
@@ -174,8 +213,11 @@ def test_the_papers_differences_stand_below_ours(registry: Registry) -> None:
     builder = GridBuilder(registry, "tiny", KnownResults.of(results_of_main(registry)), tiny_inputs(), (0, 1))
     tables = {name: registry.tables[name] for name in ("main", "encoders")}
     grids = [builder.build(name, declared) for name, declared in tables.items()]
-    texts = differences_in(tables, grids, "markdown", compare=True, method=None)
-    assert list(texts) == ["main.differences.compare.md", "encoders.differences.compare.md"]
+    texts, without = differences_in(tables, grids, "markdown", compare=True, method=None)
+    assert list(texts) == ["main.differences.compare.md"]
+    assert without == {
+        "encoders": "no results of tiny albert, tiny xlnet and tiny large and another row with the same seeds"
+    }
     main = texts["main.differences.compare.md"].splitlines()
     papers = {key: cells["TNEWS"] for key, cells in registry.paper["main"].items()}
     ls = next(number for number, line in enumerate(main) if line.startswith("| LS "))
@@ -185,24 +227,22 @@ def test_the_papers_differences_stand_below_ours(registry: Registry) -> None:
     bert = next(line for line in main if line.startswith("| BERT "))
     assert bert.split("|")[2].strip() == "ours"
     assert f"{papers['bert']['f1']:.2f}" in main[main.index(bert) + 1]
-    assert (
-        "Differences from tiny albert, tiny xlnet and tiny large, which have their own values."
-        in texts["encoders.differences.compare.md"]
-    )
+    assert "| BERT " not in "".join(main[main.index(bert) + 2 :])  # two lines, its own and the paper's
+    assert "Below ours the paper's values and differences." in texts["main.differences.compare.md"]
 
 
 def test_those_from_a_method_leave_out_tables_without_it(registry: Registry) -> None:
     builder = GridBuilder(registry, "tiny", KnownResults.of(results_of_main(registry)), tiny_inputs(), (0, 1))
     tables = {name: registry.tables[name] for name in ("main", "noise", "ablation")}
     grids = [builder.build(name, declared) for name, declared in tables.items()]
-    texts = differences_in(tables, grids, "latex", compare=False, method="ls")
-    assert list(texts) == [
-        "main.differences_from_ls.tex",
-        "noise.differences_from_ls.tex",
-        "tables.differences_from_ls.tex",
-    ]
-    assert texts["tables.differences_from_ls.tex"].count(r"\begin{table*}") == 2
-    assert differences_in(tables, grids, "latex", compare=False, method="mixup") == {}
+    texts, without = differences_in(tables, grids, "latex", compare=False, method="ls")
+    assert list(texts) == ["main.differences_from_ls.tex", "tables.differences_from_ls.tex"]
+    assert texts["tables.differences_from_ls.tex"].count(r"\begin{table*}") == 1
+    assert without == {
+        "noise": "no results of LS and another row with the same seeds",
+        "ablation": "no row of ls and another one",
+    }
+    assert differences_in(tables, grids, "latex", compare=False, method="mixup")[0] == {}
 
 
 def test_a_comparison_of_ones_own_ends_with_them(registry: Registry, tmp_path: Path) -> None:
@@ -219,12 +259,16 @@ def test_a_comparison_of_ones_own_ends_with_them(registry: Registry, tmp_path: P
         (
             ["ablation_full", "--differences", "ts"],
             2,
-            "--differences ts: no table here has a row of ts and another one",
+            "--differences ts: there are none in ablation_full; name other tables by --table.",
         ),
         (["main", "--differences", "--claims"], 2, "--claims and --differences each stand in place of the tables"),
         (["main", "--differences", "--format", "csv"], 2, "--differences does not go with csv"),
         (["main", "--differences", "--format", "html"], 2, "--differences does not go with html: it is on the page"),
-        (["main", "ablation_full", "--differences", "ts"], 0, "no differences in ablation_full: not a row of ts and"),
+        (
+            ["main", "ablation_full", "--differences", "ts"],
+            0,
+            "no differences in ablation_full: no row of ts and another one",
+        ),
     ],
 )
 def test_the_command_says_what_cannot_be(options: list[str], code: int, sentence: str, tmp_path: Path) -> None:

@@ -396,7 +396,10 @@ def test_the_switch_shows_how_far_rows_are_from_the_first(browser: Browser) -> N
     interval = browser.all("table.grid tbody tr:nth-child(3) .interval")[1]
     assert interval.is_displayed()
     assert interval.text == "(−10.00 to −10.00) (n=1)"
-    assert "Differences from BERT, which has its own values." in browser.one("#table-main ~ .notes.gap").text
+    assert (
+        "Differences from BERT, whose own values (± sample standard deviation) are shown."
+        in browser.one("#table-main ~ .notes.gap").text
+    )
     assert not browser.one("#table-main ~ .notes.ours").is_displayed()
     browser.run("document.querySelectorAll('table.grid tbody tr')[1].querySelectorAll('td')[1].focus()")
     assert browser.run("return document.querySelector('#detail dt').textContent") == "From the first row"

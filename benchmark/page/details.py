@@ -27,9 +27,10 @@ def detail(
     difference: str,
     files: Mapping[str, str],
     gap: Gap | None = None,
+    reference: str = "",
 ) -> Detail:
     """All that is known of a cell of a table with these seeds; ``difference`` to the paper is as printed, ``gap`` is
-    from the first row.
+    from the first row, which is called ``reference``.
     """
     lines = _ours(cell, seeds) if cell.values else [("Missing", cell.why_missing or NO_RESULT)]
     if cell.temperatures:
@@ -39,7 +40,7 @@ def detail(
     if cell.lead_untested:
         lines.append(("Lead", f"not tested ({NOT_TESTED}): {cell.lead_untested}"))
     if gap is not None and gap.estimate is not None:
-        lines.append((GAP, _gap_in_words(gap)))
+        lines.append((GAP, f"{reference}: {_gap_in_words(gap)}"))
     if cell.paper is not None:
         lines.append((PAPER, number(cell.paper, cell.decimals)))
         lines.append((DIFFERENCE, f"{difference}, ours minus the paper’s"))
@@ -49,7 +50,7 @@ def detail(
 def _gap_in_words(gap: Gap) -> str:
     found = " ".join(filter(None, [signed(gap.estimate, gap.cell.decimals), interval_text(gap)]))
     if gap.without_optimum:
-        return f"{found}, not tested: no temperature was found"
+        return f"{found}, not tested: no temperature was found for one of the two"
     if gap.tested is None:
         return f"{found}, not tested: {gap.untested}" if gap.untested else f"{found}, the same"
     if gap.verdict == "within noise":

@@ -10,7 +10,7 @@ from benchmark.declarations import Table
 from benchmark.page.about import DATASET_HEADINGS, ENCODER_HEADINGS, METHOD_HEADINGS, describe
 from benchmark.page.details import DIFFERENCE, GAP, PAPER
 from benchmark.page.reliability import diagram_data
-from benchmark.page.table_view import view_table
+from benchmark.page.table_view import TableView, view_table
 from benchmark.recommendation import recommend, rule_in_words
 from benchmark.render import claims_summary
 from benchmark.render.text import MARKS, signed
@@ -35,6 +35,7 @@ def to_page(
     advice = recommend(builder, tables.values())
     environment.filters["signed"] = signed
     files = {run_id: f"{readable_name(result.run)}.json" for run_id, result in builder.finder.finished.by_run.items()}
+    views = [view_table(grid, tables[grid.name], files) for grid in grids]
     scripts = [_bokeh(), *(_asset(name) for name in ("page.js", "diagram.js"))]
     return environment.get_template("report.html.j2").render(
         profile=builder.profile,
@@ -54,8 +55,8 @@ def to_page(
         rule=rule_in_words(builder.registry) if advice else "",
         first_where={PAPER: "paper", DIFFERENCE: "difference", GAP: "gap"},
         size_rule=size_rule(builder.registry.tolerance),
-        tables=[view_table(grid, tables[grid.name], files) for grid in grids],
-        shown=_shown(grids),
+        tables=views,
+        shown=_shown(grids, views),
         has_paper=any(grid.has_paper for grid in grids),
         ece_bins=builder.registry.scoring.ece_bins,
         diagrams=diagram_data(builder, tables, builder.seeds),
@@ -65,10 +66,10 @@ def to_page(
     )
 
 
-def _shown(grids: Sequence[Grid]) -> dict[str, str]:
+def _shown(grids: Sequence[Grid], views: Sequence[TableView]) -> dict[str, str]:
     """Which numbers the tables can show, each with what the page calls it."""
     papers = {"paper": "Paper", "difference": "Ours − paper"} if any(grid.has_paper for grid in grids) else {}
-    gaps = {"gap": "Ours − first row"} if any(len(grid.every_row) > 1 for grid in grids) else {}
+    gaps = {"gap": "Ours − first row"} if any(view.has_gaps for view in views) else {}
     return {"ours": "Ours", **papers, **gaps}
 
 

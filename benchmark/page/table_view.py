@@ -23,7 +23,7 @@ class CellView:
     paper: TextCell
     difference: TextCell
     gap: TextCell  # from the first row
-    interval: str  # printed under it, smaller
+    interval: str  # printed under it, smaller; in the first row its spread
     sort_by: dict[str, float | None]
     missing: str | None
     detail: Detail
@@ -63,6 +63,7 @@ class TableView:
     wide: bool
     spread: bool  # whether any number has a spread
     partial: bool  # whether seeds are missing anywhere
+    has_gaps: bool  # whether any row is compared with another
 
 
 def view_table(grid: Grid, table: Table, files: Mapping[str, str]) -> TableView:
@@ -90,6 +91,7 @@ def view_table(grid: Grid, table: Table, files: Mapping[str, str]) -> TableView:
         wide=len(metrics) > WIDE,
         spread=any(cell.deviation is not None for cell in grid.cells),
         partial=any(cell.partial for cell in grid.cells),
+        has_gaps=bool(from_first.gaps),
     )
 
 
@@ -136,7 +138,7 @@ def _cells(
                 paper=replace(papers[position], bold=paper.cells[position].best),
                 difference=from_paper[position],
                 gap=TextCell(value.text) if gap is None else gap_text(gap),
-                interval="" if gap is None else interval_text(gap),
+                interval=spread_text(cell) if gap is None else interval_text(gap),
                 sort_by={
                     "ours": cell.mean,
                     "paper": cell.paper,
@@ -144,7 +146,9 @@ def _cells(
                     "gap": (None if cell.mean is None else 0.0) if gap is None else gap.estimate,
                 },
                 missing=(cell.why_missing or NO_RESULT) if cell.mean is None else None,
-                detail=detail(cell, f"{label}, {metric.full_label}", seeds, from_paper[position].text, files, gap),
+                detail=detail(
+                    cell, f"{label}, {metric.full_label}", seeds, from_paper[position].text, files, gap, row.reference
+                ),
             )
         )
     return tuple(views)

@@ -6,6 +6,7 @@ from itertools import compress
 from benchmark.render.text import MISSING, NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, WITHOUT_OPTIMUM, WORSE
 from benchmark.tables import (
     ONE_SEED,
+    Cell,
     DifferenceTable,
     Grid,
     in_a_row,
@@ -41,33 +42,49 @@ def notes(grid: Grid) -> list[str]:
     return list(filter(None, parts))
 
 
-def notes_on_differences(table: DifferenceTable) -> list[str]:
-    """Of how its rows differ from the reference."""
+def notes_on_differences(table: DifferenceTable, compare: bool = False) -> list[str]:
+    """Of how its rows differ from the reference; with ``compare`` beside the paper's."""
     grid, gaps = table.grid, table.gaps
-    own = "has its own values" if len(table.references) == 1 else "have their own values"
+    if not gaps:
+        return ["No row has another one to be compared with."]
     tested = [gap.seeds for gap in gaps if gap.tested is not None]
-    measures = _measures(grid, [[gap.tested is not None for gap in row.gaps] for row in table.every_row if row.gaps])
-    parts = [
-        f"Differences from {in_a_row(table.references)}, which {own}.",
-        seeds_in_words(grid.seeds, "Means over"),
-        *_ensembles(grid),
-    ]
+    parts = [_references(table), seeds_in_words(grid.seeds, "Means over"), *_ensembles(grid)]
     if tested:
-        parts.append(
-            f"In brackets 95 % intervals, each by itself ({_bootstrap(tested)}). Bold: better beyond noise; {WORSE} "
-            f"worse beyond noise (5 % false discoveries over the {_counted(len(tested), 'difference')} tested here: "
-            f"{measures}, ties left out)."
+        measures = _measures(
+            grid, [[gap.tested is not None for gap in row.gaps] for row in table.every_row if row.gaps]
         )
+        parts.append(
+            f"In brackets 95 % intervals ({_bootstrap(tested)}). Bold: better beyond noise, {WORSE} worse beyond "
+            f"noise, at 5 % false discoveries over the {_counted(len(tested), 'difference')} tested here ({measures}, "
+            "ties left out). The intervals are not corrected for their number: one may leave out 0 without a mark."
+        )
+    if compare:
+        parts.append("Below ours the paper's values and differences.")
     parts += [_trained(grid), without_effect(grid), _one_seed(tested), _absent(grid)]
     if untested := dict.fromkeys(gap.untested for gap in gaps if gap.untested):
         parts.append(f"Not tested, so without an interval: {', or '.join(untested)}.")
     if any(gap.without_optimum for gap in gaps):
-        parts.append(f"{WITHOUT_OPTIMUM} Not tested: no temperature was found, its search ended at a bound.")
+        parts.append(
+            f"{WITHOUT_OPTIMUM} Not tested: no temperature was found for this row or the one that it is compared with, "
+            "its search ended at a bound."
+        )
+    if table.left_out:
+        parts.append(f"Left out, for want of such a row in their group: {', '.join(table.left_out)}.")
     parts.append(_missing([gap.missing for gap in gaps if gap.estimate is None], len(gaps), "differences"))
-    parts.append(
-        "(n=...) over the seeds that both have, fewer than there are." if any(gap.partial for gap in gaps) else ""
-    )
+    if any(gap.partial for gap in gaps) or any(cell.partial for cell in _shown_as_they_are(table)):
+        parts.append("(n=...) fewer values than seeds; differences are over the seeds that both have.")
     return list(filter(None, parts))
+
+
+def _references(table: DifferenceTable) -> str:
+    spread = any(cell.deviation is not None for cell in _shown_as_they_are(table))
+    whose = f"whose own values{f' ({PLUS_MINUS} sample standard deviation)' if spread else ''} are shown"
+    own_group = ", each in its own group" if table.per_group else ""
+    return f"Differences from {in_a_row(table.reference_labels)}{own_group}, {whose}."
+
+
+def _shown_as_they_are(table: DifferenceTable) -> list[Cell]:
+    return [cell for row in table.references for cell in row.cells]
 
 
 def _bootstrap(seeds: Iterable[Sequence[int]]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from benchmark.render.notes import notes, notes_on_differences
-from benchmark.render.text import Line, TextCell, gap_text, interval_text, lines, signed
+from benchmark.render.text import WITHOUT_OPTIMUM, Line, TextCell, gap_text, interval_text, lines, signed
 from benchmark.tables import DifferenceTable, Gap, GapRow, Grid, GridColumn, as_sentence, in_a_row
 
 
@@ -35,12 +35,13 @@ def sheet(grid: Grid, compare: bool) -> Sheet:
 def sheet_of_differences(table: DifferenceTable, compare: bool) -> Sheet:
     """The values of each reference, and how far the other rows are from them; with ``compare`` beside the paper's."""
     grid = table.grid
+    keys = dict.fromkeys(row.key.replace(" ", "-") for row in table.references)
     return Sheet(
-        title=f"Table {grid.number} ({grid.name}), differences from {in_a_row(table.references)}",
-        label=f"{grid.name}-differences",
-        caption=_caption(grid, notes_on_differences(table)),
+        title=f"Table {grid.number} ({grid.name}), differences from {in_a_row(table.reference_labels)}",
+        label=f"{grid.name}-less-{'-'.join(keys)}",
+        caption=_caption(grid, notes_on_differences(table, compare)),
         columns=grid.columns,
-        groups=tuple(tuple(line for row in group for line in _less(row, compare)) for group in table.groups),
+        groups=tuple(tuple(line for row in group for line in _gap_lines(row, compare)) for group in table.groups),
     )
 
 
@@ -49,13 +50,18 @@ def _caption(grid: Grid, sentences: Iterable[str]) -> str:
     return " ".join([as_sentence(grid.caption), *([grid.note] if grid.note else []), *sentences])
 
 
-def _less(row: GapRow, compare: bool) -> list[Line]:
+def _gap_lines(row: GapRow, compare: bool) -> list[Line]:
+    """A reference's values, which are best in nothing here, or the differences from them."""
     if not row.gaps:
         values = lines(row.row, compare)[: 2 if compare else 1]
-        return [replace(line, cells=tuple(TextCell(cell.text) for cell in line.cells)) for line in values]
+        return [replace(line, cells=tuple(map(_as_it_is, line.cells))) for line in values]
     ours = Line(row.row.label, "ours" if compare else None, tuple(map(_with_interval, row.gaps)))
     papers = Line("", "paper", tuple(TextCell(signed(gap.paper, gap.cell.decimals)) for gap in row.gaps))
     return [ours, papers] if compare else [ours]
+
+
+def _as_it_is(cell: TextCell) -> TextCell:
+    return TextCell(cell.text, mark=WITHOUT_OPTIMUM if cell.mark == WITHOUT_OPTIMUM else "")
 
 
 def _with_interval(gap: Gap) -> TextCell:

@@ -14,7 +14,7 @@ WORSE = "†"
 MARKS = {
     WITHIN_NOISE: "lead within noise",
     NOT_TESTED: "lead not tested",
-    WITHOUT_OPTIMUM: "no temperature found, never best",
+    WITHOUT_OPTIMUM: "no temperature found",
     WORSE: "worse beyond noise",
 }
 

@@ -6,7 +6,16 @@ from statistics import fmean
 from typing import Literal
 
 from benchmark.significance import LEVEL, Difference, false_discoveries_controlled
-from benchmark.tables.grid import Cell, Grid, GridRow, difference, full_label, shared_seeds, why_untested
+from benchmark.tables.grid import (
+    Cell,
+    Grid,
+    GridRow,
+    difference,
+    full_label,
+    shared_seeds,
+    shared_values,
+    why_untested,
+)
 
 Verdict = Literal["better", "worse", "within noise", "not tested"]
 
@@ -14,8 +23,8 @@ Verdict = Literal["better", "worse", "within noise", "not tested"]
 @dataclass(frozen=True)
 class Gap:
     """A cell less the reference's of the same column. ``estimate``: of the unrounded means over ``seeds``, those that
-    both have; None where there are none. ``p_value``: of ``tested``, adjusted for all gaps of the table. ``paper``: the
-    paper's gap.
+    both have (of an ensemble and a single method all of either); None where there is nothing to subtract. ``p_value``:
+    of ``tested``, adjusted for all gaps of the table. ``paper``: the paper's gap.
     """
 
     cell: Cell
@@ -23,8 +32,8 @@ class Gap:
     missing: str  # why there is none
     seeds: tuple[int, ...]
     tested: Difference | None
-    untested: str  # why not; nothing where no temperature was found, or the two are the same on every resample
-    without_optimum: bool  # whether a temperature behind it was not found; never tested
+    untested: str  # why not, but for an unfound temperature; nothing where the two are the same on every resample
+    without_optimum: bool  # whether of the cell or the reference a temperature was not found; then it is not tested
     paper: float | None
     p_value: float | None = None
 
@@ -45,9 +54,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class GapRow:
-    """A row, and how it differs from its reference; no gaps for the reference itself."""
+    """A row, the label of its reference, and how it differs from that; no gaps for the reference itself."""
 
     row: GridRow
+    reference: str
     gaps: tuple[Gap, ...] = ()
 
     def gap(self, position: int) -> Gap | None:
@@ -57,11 +67,15 @@ class GapRow:
 
 @dataclass(frozen=True)
 class DifferenceTable:
-    """``references``: the labels of the rows that the others are compared with, one, or one a group."""
+    """``references``: the rows that the others are compared with, one, or with ``per_group`` one a group.
+    ``left_out``: the labels of the rows of groups that have none.
+    """
 
     grid: Grid
-    references: tuple[str, ...]
+    per_group: bool
+    references: tuple[GridRow, ...]
     groups: tuple[tuple[GapRow, ...], ...]
+    left_out: tuple[str, ...]
 
     @property
     def every_row(self) -> tuple[GapRow, ...]:
@@ -73,6 +87,11 @@ class DifferenceTable:
         """All of them, row by row."""
         return tuple(gap for row in self.every_row for gap in row.gaps)
 
+    @property
+    def reference_labels(self) -> tuple[str, ...]:
+        """Those of the references, each once."""
+        return tuple(dict.fromkeys(row.reference for row in self.every_row))
+
 
 def differences(grid: Grid, references: Collection[str], per_group: bool) -> DifferenceTable:
     """Every row less the first one whose key is among ``references``, with ``per_group`` the first of its own group.
@@ -81,28 +100,35 @@ def differences(grid: Grid, references: Collection[str], per_group: bool) -> Dif
     A gap that is tested has an interval and a p-value by a paired bootstrap over test rows and seeds; the p-values are
     adjusted for their number in the table (false discovery rate), the intervals are not.
     """
-    labels, groups = [], []
+    found, groups, left_out = [], [], []
     for pool in [[group] for group in grid.groups] if per_group else [grid.groups]:
-        rows = {row.key: row for group in pool for row in group}
-        base = next((row for key, row in rows.items() if key in references), None)
+        rows = [row for group in pool for row in group]
+        base = next((row for row in rows if row.key in references), None)
         if base is None:
+            left_out += [full_label(row, rows[0]) for row in rows]
             continue
-        labels.append(full_label(base, pool[0][0]))
-        groups += [[_less(row, base) for row in group] for group in pool]
-    tested = [gap.tested.p_value for group in groups for row in group for gap in row.gaps if gap.tested is not None]
-    adjusted = iter(false_discoveries_controlled(tested))
+        found.append(base)
+        label = full_label(base, rows[0])
+        groups += [[_less(row, base, label) for row in group] for group in pool]
+    gaps = [gap for group in groups for row in group for gap in row.gaps]
+    adjusted = iter(false_discoveries_controlled([gap.tested.p_value for gap in gaps if gap.tested is not None]))
 
     def judged(gap: Gap) -> Gap:
         return replace(gap, p_value=float(next(adjusted))) if gap.tested is not None else gap
 
-    judged_groups = tuple(tuple(replace(row, gaps=tuple(map(judged, row.gaps))) for row in group) for group in groups)
-    return DifferenceTable(grid, tuple(labels), judged_groups)
+    return DifferenceTable(
+        grid=grid,
+        per_group=per_group,
+        references=tuple(found),
+        groups=tuple(tuple(replace(row, gaps=tuple(map(judged, row.gaps))) for row in group) for group in groups),
+        left_out=tuple(left_out),
+    )
 
 
-def _less(row: GridRow, base: GridRow) -> GapRow:
+def _less(row: GridRow, base: GridRow, label: str) -> GapRow:
     if row.key == base.key:
-        return GapRow(row)
-    return GapRow(row, tuple(_gap(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)))
+        return GapRow(row, label)
+    return GapRow(row, label, tuple(_gap(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)))
 
 
 def _gap(cell: Cell, base: Cell) -> Gap:
@@ -110,35 +136,31 @@ def _gap(cell: Cell, base: Cell) -> Gap:
     unfound = cell.without_optimum or base.without_optimum
     found = None if unfound else difference(cell, base)
     same = found is not None and found.standard_error == 0 and found.estimate == 0
-    tested = None if same else found
     return Gap(
         cell=cell,
         estimate=estimate if found is None else found.estimate,
-        missing="" if estimate is not None else cell.why_missing or base.why_missing or why_untested(cell, base),
+        missing=_why_missing(cell, base) if estimate is None else "",
         seeds=seeds,
-        tested=tested,
-        untested="" if estimate is None or unfound or found is not None else _why_untested(cell, base),
+        tested=None if same else found,
+        untested=_why_untested(cell, base) if estimate is not None and found is None and not unfound else "",
         without_optimum=unfound,
         paper=None if cell.paper is None or base.paper is None else cell.paper - base.paper,
     )
 
 
 def _estimate(cell: Cell, base: Cell) -> tuple[float | None, tuple[int, ...]]:
-    """Over the seeds that both have. An ensemble, whose one value is of several seeds, is compared with the mean over
-    all that the other has.
-    """
     if cell.mean is None or base.mean is None:
         return None, ()
     if cell.trainings != base.trainings:
         return cell.mean - base.mean, max(cell.seeds, base.seeds, key=len)
-    shared = shared_seeds(cell, base)
-    if not shared:
-        return None, ()
-    ours, theirs = ([one.values[one.seeds.index(seed)] for seed in shared] for one in (cell, base))
-    return fmean(ours) - fmean(theirs), shared
+    ours, theirs = shared_values(cell, base)
+    return (fmean(ours) - fmean(theirs) if ours else None), shared_seeds(cell, base)
+
+
+def _why_missing(cell: Cell, base: Cell) -> str:
+    without = [one for one in (cell, base) if one.mean is None]
+    return (without[0].why_missing or "no result") if without else why_untested(cell, base)
 
 
 def _why_untested(cell: Cell, base: Cell) -> str:
-    if cell.resample is None:
-        return "this measure is not resampled"
-    return why_untested(cell, base)
+    return "this measure is not resampled" if cell.resample is None else why_untested(cell, base)

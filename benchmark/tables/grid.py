@@ -192,12 +192,7 @@ def difference(first: Cell, second: Cell) -> Difference | None:
     if first.trainings != second.trainings or not shared or first.resampled is None or second.resampled is None:
         return None
     ours, theirs = ([cell.seeds.index(seed) for seed in shared] for cell in (first, second))
-    return paired_difference(
-        [first.values[index] for index in ours],
-        [second.values[index] for index in theirs],
-        first.resampled[ours],
-        second.resampled[theirs],
-    )
+    return paired_difference(*shared_values(first, second), first.resampled[ours], second.resampled[theirs])
 
 
 def why_untested(first: Cell, second: Cell) -> str:
@@ -212,3 +207,10 @@ def why_untested(first: Cell, second: Cell) -> str:
 def shared_seeds(first: Cell, second: Cell) -> tuple[int, ...]:
     """The seeds that both cells have values of."""
     return tuple(seed for seed in first.seeds if seed in second.seeds)
+
+
+def shared_values(first: Cell, second: Cell) -> tuple[list[float], list[float]]:
+    """The values of those seeds, of either."""
+    shared = shared_seeds(first, second)
+    ours, theirs = ([cell.values[cell.seeds.index(seed)] for seed in shared] for cell in (first, second))
+    return ours, theirs
