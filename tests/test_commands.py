@@ -420,6 +420,7 @@ def test_a_profile_of_optional_tables_alone_can_be_listed_and_prepared(
                 "prepare --profile tiny --data-dir in",
                 "run --profile tiny --table noise main --seeds 0 --tables-dir out --data-dir=in",
                 "report --format latex --table noise main --profile tiny --tables-dir out --data-dir in",
+                "report --differences --table noise main --profile tiny --tables-dir out --data-dir in",
                 "report --claims --profile tiny --tables-dir out --data-dir in",
                 "report --figures --table noise main --profile tiny --tables-dir out --data-dir in",
                 "report --format html --table noise main --profile tiny --tables-dir out --data-dir in",
@@ -441,12 +442,12 @@ def test_everything_in_one_command_passes_options_on(options: str, calls: list[s
     made = (tmp_path / "calls").read_text().replace("-m benchmark.", "").splitlines()
     if calls is None:
         calls = [f"run {options} --dry-run", "prepare", f"run {options}"] + [
-            f"report {what}" for what in ("--format latex", "--claims", "--figures", "--format html")
+            f"report {what}" for what in ("--format latex", "--differences", "--claims", "--figures", "--format html")
         ]
     assert made == calls
 
 
-@pytest.mark.parametrize(("code", "reports"), [(0, 4), (1, 4), (2, 0), (130, 0)])
+@pytest.mark.parametrize(("code", "reports"), [(0, 5), (1, 5), (2, 0), (130, 0)])
 def test_everything_in_one_command_ends_as_its_runs_did(code: int, reports: int, tmp_path: Path) -> None:
     """Some runs failed: the others are reported, and the code says so. Wrong input or Ctrl-C: nothing is reported."""
     python = tmp_path / "python"
