@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, interval_text, number, signed
+from benchmark.render.text import NOT_TESTED, PLUS_MINUS, WITHIN_NOISE, gap_with_interval, number
+from benchmark.significance import Difference
 from benchmark.tables import Cell, FittedTemperature, Gap, Lead, seed_list
 
 NO_RESULT = "no result"
@@ -48,15 +49,14 @@ def detail(
 
 
 def _gap_in_words(gap: Gap) -> str:
-    found = " ".join(filter(None, [signed(gap.estimate, gap.cell.decimals), interval_text(gap)]))
+    found = gap_with_interval(gap).text
     if gap.without_optimum:
         return f"{found}, not tested: no temperature was found for one of the two"
     if gap.tested is None:
         return f"{found}, not tested: {gap.untested}" if gap.untested else f"{found}, the same"
-    if gap.verdict == "within noise":
-        corrected = "" if gap.tested.within_noise else " once corrected for all differences of the table"
-        return f"{found}, within noise{corrected}"
-    return f"{found}, {gap.verdict}, beyond {'' if len(gap.seeds) > 1 else 'the test rows’ '}noise"
+    within = gap.verdict == "within noise"
+    noise = _noise(within, gap.tested, gap.seeds, "differences")
+    return f"{found}, {noise}" if within else f"{found}, {gap.verdict}, {noise}"
 
 
 def lead_in_words(cell: Cell, lead: Lead) -> str:
@@ -64,8 +64,9 @@ def lead_in_words(cell: Cell, lead: Lead) -> str:
     sign, found = 1 if cell.better == "higher" else -1, lead.difference
     low, high = sorted(sign * end for end in (found.low, found.high))
     ahead, *ends = (number(value, cell.decimals) for value in (sign * found.estimate, low, high))
+    noise = _noise(lead.within_noise, found, lead.seeds, "leads") + (f" ({WITHIN_NOISE})" if lead.within_noise else "")
     over = "" if lead.of_all else f" over {_seeds(lead.seeds)}, which both have"
-    return f"{ahead} {cell.better} than {lead.runner_up}{over} (95 % interval {' to '.join(ends)}), {_noise(lead)}"
+    return f"{ahead} {cell.better} than {lead.runner_up}{over} (95 % interval {' to '.join(ends)}), {noise}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:
@@ -77,11 +78,11 @@ def _temperature(found: FittedTemperature) -> str:
     return f"{found.value:.3f}{bound} (seed {found.seed})"
 
 
-def _noise(lead: Lead) -> str:
-    if lead.within_noise:
-        corrected = "" if lead.difference.within_noise else " once corrected for all leads of the table"
-        return f"within noise{corrected} ({WITHIN_NOISE})"
-    return "beyond noise" if len(lead.seeds) > 1 else "beyond the test rows’ noise"
+def _noise(within: bool, alone: Difference, seeds: Sequence[int], among: str) -> str:
+    """Whether a difference is more than noise: ``within`` once corrected for all those that it is ``among``."""
+    if within:
+        return "within noise" + ("" if alone.within_noise else f" once corrected for all {among} of the table")
+    return "beyond noise" if len(seeds) > 1 else "beyond the test rows’ noise"
 
 
 def _ours(cell: Cell, seeds: Sequence[int]) -> list[tuple[str, str]]:

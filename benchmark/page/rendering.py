@@ -35,6 +35,7 @@ def to_page(
     advice = recommend(builder, tables.values())
     environment.filters["signed"] = signed
     files = {run_id: f"{readable_name(result.run)}.json" for run_id, result in builder.finder.finished.by_run.items()}
+    has_paper = any(grid.has_paper for grid in grids)
     views = [view_table(grid, tables[grid.name], files) for grid in grids]
     scripts = [_bokeh(), *(_asset(name) for name in ("page.js", "diagram.js"))]
     return environment.get_template("report.html.j2").render(
@@ -56,8 +57,8 @@ def to_page(
         first_where={PAPER: "paper", DIFFERENCE: "difference", GAP: "gap"},
         size_rule=size_rule(builder.registry.tolerance),
         tables=views,
-        shown=_shown(grids, views),
-        has_paper=any(grid.has_paper for grid in grids),
+        shown=_shown(has_paper, views),
+        has_paper=has_paper,
         ece_bins=builder.registry.scoring.ece_bins,
         diagrams=diagram_data(builder, tables, builder.seeds),
         style=_asset("page.css"),
@@ -66,9 +67,9 @@ def to_page(
     )
 
 
-def _shown(grids: Sequence[Grid], views: Sequence[TableView]) -> dict[str, str]:
+def _shown(has_paper: bool, views: Sequence[TableView]) -> dict[str, str]:
     """Which numbers the tables can show, each with what the page calls it."""
-    papers = {"paper": "Paper", "difference": "Ours − paper"} if any(grid.has_paper for grid in grids) else {}
+    papers = {"paper": "Paper", "difference": "Ours − paper"} if has_paper else {}
     gaps = {"gap": "Ours − first row"} if any(view.has_gaps for view in views) else {}
     return {"ours": "Ours", **papers, **gaps}
 

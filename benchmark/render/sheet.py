@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from benchmark.render.notes import notes, notes_on_differences
-from benchmark.render.text import WITHOUT_OPTIMUM, Line, TextCell, gap_text, interval_text, lines, signed
-from benchmark.tables import DifferenceTable, Gap, GapRow, Grid, GridColumn, as_sentence, in_a_row
+from benchmark.render.text import WITHOUT_OPTIMUM, Line, TextCell, gap_with_interval, lines, signed
+from benchmark.tables import DifferenceTable, GapRow, Grid, GridColumn, as_sentence, in_a_row
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,10 @@ def _gap_lines(row: GapRow, compare: bool) -> list[Line]:
     if not row.gaps:
         values = lines(row.row, compare)[: 2 if compare else 1]
         return [replace(line, cells=tuple(map(_as_it_is, line.cells))) for line in values]
-    ours = Line(row.row.label, "ours" if compare else None, tuple(map(_with_interval, row.gaps)))
+    ours = Line(row.row.label, "ours" if compare else None, tuple(map(gap_with_interval, row.gaps)))
     papers = Line("", "paper", tuple(TextCell(signed(gap.paper, gap.cell.decimals)) for gap in row.gaps))
     return [ours, papers] if compare else [ours]
 
 
 def _as_it_is(cell: TextCell) -> TextCell:
     return TextCell(cell.text, mark=WITHOUT_OPTIMUM if cell.mark == WITHOUT_OPTIMUM else "")
-
-
-def _with_interval(gap: Gap) -> TextCell:
-    cell = gap_text(gap)
-    return replace(cell, text=" ".join(filter(None, [cell.text, interval_text(gap)])))

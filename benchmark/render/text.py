@@ -1,6 +1,6 @@
 """Rows and numbers as text, before any markup: shared by Markdown, LaTeX and the page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmark.tables import Cell, Gap, GridRow
 
@@ -76,6 +76,12 @@ def interval_text(gap: Gap) -> str:
     if gap.partial:
         parts.append(f"(n={len(gap.seeds)})")
     return " ".join(parts)
+
+
+def gap_with_interval(gap: Gap) -> TextCell:
+    """The two in one."""
+    cell = gap_text(gap)
+    return replace(cell, text=" ".join(filter(None, [cell.text, interval_text(gap)])))
 
 
 def spread_text(cell: Cell) -> str:
