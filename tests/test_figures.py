@@ -468,8 +468,8 @@ def test_other_names_need_no_other_font() -> None:
 
 # ruff: noqa: E501 (a line a mistake)
 MISTAKES = [
-    ("kind: noise", "kind: nois", r"figures\.yaml:\d+: figures\.noise: input tag 'nois' .*'noise', 'per_label'"),
-    ("kind: noise\n", "\n", r"figures\.noise: the key 'kind' is missing\.$"),
+    ("kind: noise", "kind: nois", r"figures\.yaml:\d+: figures\.noise\.kind: \"nois\" is unknown; did you mean \"noise\"\?$"),
+    ("kind: noise\n", "\n", r"figures\.noise: the key kind is missing\.$"),
     ("levels: [0.05,", "levels: [5,", r"figures\.noise\.levels\.0: input should be less than or equal to 1, not 5\.$"),
     ("levels: [0.05,", "levels: [0.4,", r"figures\.noise\.levels: noise levels must rise, each said once\.$"),
     ("method: bert", "method: brt", r"figures\.confidence\.method: there is no method \"brt\"; did you mean \"bert\"\?$"),
@@ -482,7 +482,7 @@ MISTAKES = [
     ("table: main", "table: noise", r"figures\.f1_against_ece\.table: no column of table noise has both f1 and ece of a whole data set without noise\.$"),
     ("table: main", "tabel: main", r"figures\.f1_against_ece\.tabel: unknown key \"tabel\"; did you mean \"table\"\?"),
     ("  noise:\n", "  reliability_tnews:\n", r"figures\.reliability_tnews: \"reliability\" writes a file reliability_tnews, too; give one of the two another name\.$"),
-    ("  noise:\n", "  Noise:\n", r"figures\.Noise.*string should match pattern"),
+    ("  noise:\n", "  Noise:\n", r"figures\.Noise: a name of small letters, digits and _, a letter first, is expected, not .Noise.\.$"),
 ]  # fmt: skip
 
 

@@ -184,7 +184,7 @@ def test_entries_without_functions_keep_their_runs(own: Path, tiny_experiments: 
             "nothing:gap",
             r'losses\.gap\.function: There is no module "nothing": .*is not there',
         ),
-        ("parts:gap", "parts", r"losses\.gap\.function: string should match pattern"),
+        ("parts:gap", "parts", r"losses\.gap\.function: a function as \"module:function\" is expected, not .parts.\.$"),
         ("weight: 0.1", f'weight: 0.1, sha256: "{"0" * 64}"', r"another one than its sha256 says: [0-9a-f]{64}"),
         ("{scale: 2.0}", "[2.0]", r"losses\.gap\.settings: "),
     ],

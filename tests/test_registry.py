@@ -72,7 +72,7 @@ MISTAKES = [
     ("methods", "smoothing: 0.1", "smoothing: 1.5", r"smoothing: input should be less than 1, not 1\.5\.$"),
     ("methods", "bins: 20", "bins: 20.5", r"losses\.poscal\.bins: input should be a valid integer"),
     ("methods", "dropout: 0.1", "dropout: yes", r"heads\.linear\.dropout: input should be a valid number, not True\.$"),
-    ("methods", "kind: linear", "kind: linaer", r"heads\.linear.*'linaer'.*'linear', 'hyperspherical'"),
+    ("methods", "kind: linear", "kind: linaer", r"heads\.linear\.kind: \"linaer\" is unknown; did you mean \"linear\"\?$"),
     ("methods", "head: linear\n    loss: [mixup]", "head: hyperspherical\n    loss: [mixup]", r"methods\.mixup\.head: mixup needs a head of the kind linear, not hyperspherical\.$"),
     ("profiles", "learning_rate: 4.0e-5", "learning_rate: 4e-5", r"profiles\.paper\.training\.1\.learning_rate: YAML reads 4e-5 as text.*write 4\.0e-5\.$"),
     ("profiles", "epsilon: 1.0e-8", "epsilon: 1E8", r"epsilon: YAML reads 1E8 as text.*write 1\.0e\+8\.$"),
@@ -93,7 +93,7 @@ MISTAKES = [
     ("tables", "{method: poscal}", "{method: postcal}", r"tables\.main\.rows\.0\.3\.method: there is no method \"postcal\"; did you mean \"poscal\"\?$"),
     ("tables", "{method: poscal}", "{method: ls}", r"tables\.main\.rows\.0\.3: ls is a row of this group already; name it once\.$"),
     ("tables", "{method: poscal}", "{method: poscal, label: LS}", r"tables\.main\.rows\.0\.3: \"LS\" is what the row of ls is called, too; give one another label\.$"),
-    ("datasets", 'delimiter: ";"', "delimiter: '\"'", r"datasets\.hwu64\.source\.delimiter: string should match"),
+    ("datasets", 'delimiter: ";"', "delimiter: '\"'", r"datasets\.hwu64\.source\.delimiter: one character, no quote and no end of a line, is expected, not '\"'\.$"),
     ("tables", "metrics: [f1, ece]", "metrics: [f1, ecc]", r"columns\.0\.metrics\.1: there is no metric \"ecc\"; did you mean \"ece\"\?$"),
     ("tables", "mean_over: [TNEWS, HWU64, BANKING77]", "mean_over: [TNEWS, HWU, BANKING77]", r"mean_over\.1: there is no column with that label \"HWU\""),
     ("tables", "mean_over: [TNEWS, HWU64, BANKING77]", "mean_over: [TNEWS, HWU64, HWU64]", r"mean_over: one is named twice; name it once"),
@@ -109,6 +109,7 @@ MISTAKES = [
     ("datasets", "format: json_lines", "format: jsonl", r"source\.format: input should be 'csv', 'json_lines' or 'parquet'"),
     ("datasets", "vocabulary: ", "vocabulary: 2024-13-45 #", r"vocabulary: YAML cannot read \"2024-13-45\" \(month must be in 1\.\.12\); put quotes around a text\.$"),
     ("datasets", "datasets:", "datasets: &all\n  alias: *all", r"datasets\.yaml: an alias \(\*\) leads back into what it stands in"),
+    ("datasets", "tnews:\n", "TNEWS:\n", r"datasets\.TNEWS: a name of small letters, digits and _, a letter first, is expected, not 'TNEWS'\.$"),
     ("methods", "lowest: ", "lowest: 1000 #", r"calibrators\.temperature: lowest: it must be below highest\.$"),
     ("datasets", "datasets:", "datasets:\n  <<: {}", r"datasets\.yaml:\d+: datasets: settings cannot be merged in by <<; write them out\.$"),
     ("datasets", "datasets:", "datasets: [", r"datasets\.yaml:\d+: this is not YAML"),
@@ -155,6 +156,40 @@ def test_each_mistake_is_one_sentence(experiments: Path, file: str, old: str, ne
 def test_one_mistake_in_a_list_is_one_sentence(experiments: Path) -> None:
     edit(experiments, "searches", "to: [19, 23]", "to: [null]")
     assert len(mistake(experiments).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "    scale: frobenius",
+            "    scale: frobenus",
+            "scale: input should be 'frobenius' or a valid number, not 'frobenus'.",
+        ),
+        ("    scale: frobenius", "    scale: -1.0", "scale: input should be greater than 0, not -1.0."),
+        ("gamma: 3.0", "gamma: high", "gamma: input should be a valid number or a mapping, not 'high'."),
+        ("gamma: {until: 0.2, low", "gamma: {until: 0.2, lo", 'gamma.lo: unknown key "lo"; did you mean "low"?'),
+        ("gamma: {until: 0.2, low: 5.0,", "gamma: {until: 0.2,", "gamma: the key low is missing."),
+        (
+            "start: {after_epochs: 0}",
+            "start: {after_epochs: x}",
+            "after_epochs: input should be a valid integer, not 'x'.",
+        ),
+        ("start: {after_epochs: 0}", "start: 3", "start: a mapping is expected, not 3."),
+        (
+            "start: {after_epochs: 0}",
+            "start: {epoch: 0}",
+            'start.epoch: unknown key "epoch"; known: after_epochs, at_least_epochs, at_most_share, until_entropy.',
+        ),
+    ],
+)
+def test_a_value_that_fits_none_of_its_forms_is_one_sentence(
+    experiments: Path, old: str, new: str, sentence: str
+) -> None:
+    edit(experiments, "methods", old, new)
+    text = mistake(experiments)
+    assert len(text.splitlines()) == 1, text
+    assert text.endswith(sentence), text
 
 
 def test_values_of_a_search_that_are_wrong_only_together_are_told_at_its_axes(experiments: Path) -> None:

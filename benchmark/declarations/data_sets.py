@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Below, Folder, HubId, Text
-from benchmark.specs import Count, Declared, Items, Pair, Positive, Seed, Share
+from benchmark.specs import Count, Declared, Items, Pair, Positive, Seed, Sha256, Share, written_as
 from benchmark.splits import SPLITS, SplitName
 
 
@@ -17,7 +17,7 @@ class FileSource(Declared):
     kind: Literal["files"]
     folder: Folder
     format: Literal["csv", "json_lines", "parquet"]
-    delimiter: Annotated[str, Field(min_length=1, max_length=1, pattern=r'^[^"\r\n]')] = ","
+    delimiter: Annotated[str, written_as(r'[^"\r\n]', "one character, no quote and no end of a line,")] = ","
     train: Items[Below] = Field(min_length=1)  # file names or glob patterns
     validation: Items[Below] = Field(default=())
     test: Items[Below] = Field(default=())
@@ -76,8 +76,8 @@ class ExpectedSizes(Declared):
 class Download(Declared):
     """One file of the publisher. ``members``: what to take out of an archive (pattern: target folder or file name)."""
 
-    url: Annotated[str, Field(pattern=r"^https?://")]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    url: Annotated[str, written_as(r"https?://.*", "an address that begins with https:// or http://")]
+    sha256: Sha256 | None = None
     save_as: Below | None = None
     members: dict[Text, Below] | None = None
 
@@ -126,7 +126,7 @@ class Dataset(Declared):
     validation: DrawnRows | None = None
     test: DrawnRows | None = None
     expected: ExpectedSizes | None = None
-    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    fingerprint: Sha256 | None = None
     tokens_per_text: Positive  # for time estimates only
     training_rows: Count | None = None  # for time estimates only, where nothing else says how many there are
     publisher: Publisher | None = None

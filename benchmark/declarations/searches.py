@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from benchmark.declarations.texts import Text
-from benchmark.specs import Declared, Items, Name
+from benchmark.specs import Declared, Items, Name, written_as
 
 _SETTING = re.compile(r"(training|(losses|heads)\.[a-z][a-z0-9_]*(\.settings)?)\.\w+")
 _PLAIN = (bool, int, float, str)
@@ -48,7 +48,7 @@ Setting = Annotated[str, AfterValidator(_setting)]
 class Axis(Declared):
     """Settings that are varied together: all of ``set`` take the same one of the values ``to``."""
 
-    label: Annotated[Text, Field(pattern=r"^[^\n]+$")]
+    label: Annotated[Text, written_as(r"[^\n]+", "a label of one line")]
     set: Items[Setting] = Field(min_length=1)
     to: Items[Value] = Field(min_length=1)
 

@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from benchmark.specs import written_as
+
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -30,4 +32,4 @@ Folder = Annotated[str, AfterValidator(_below_or_whole)]
 
 
 # An id of the hub: a name, or an owner and a name.
-HubId = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)?$")]
+HubId = Annotated[str, written_as(r"\w[\w.-]*(/\w[\w.-]*)?", 'a name of the hub, or "owner/name",')]

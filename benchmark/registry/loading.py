@@ -20,8 +20,9 @@ from benchmark.declarations.figures import Figure
 from benchmark.errors import UserError
 from benchmark.own_code import source_hash
 from benchmark.registry.contents import Registry
+from benchmark.registry.mistakes import explained, written
 from benchmark.registry.references import wrong_references
-from benchmark.registry.yaml_files import Key, Lines, dotted, read_yaml
+from benchmark.registry.yaml_files import Key, dotted, read_yaml
 from benchmark.specs import Calibrator, Declared, Head, LossTerm, Name, OwnFunction
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -222,10 +223,6 @@ _MODELS: dict[str, type[Declared]] = {
 }
 
 
-# What validation says in words of Python, in those of YAML.
-_EXPECTED = {"tuple_type": "a list", "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping"}
-
-
 class _File:
     """One registry file, validated, with the line of each key."""
 
@@ -235,50 +232,11 @@ class _File:
         try:
             self.content: Any = TypeAdapter(model).validate_python(values)
         except ValidationError as error:
-            sentences = dict.fromkeys(self._sentence(item) for item in _causes(error.errors()))
+            found = explained(error.errors(), self.lines)
+            sentences = [f"{self.place(at)}: {said}{'' if said.endswith(('?', '.')) else '.'}" for at, said in found]
             raise UserError("\n".join(sentences)) from None
 
     def place(self, at: tuple[Key, ...]) -> str:
         """``file:line: key`` of the deepest part of ``at`` that the file holds (models add parts of their own)."""
-        return f"{self.path}:{_line(self.lines, at)}: {dotted(_written(self.lines, at))}"
-
-    def _sentence(self, item: Any) -> str:
-        at = tuple(item["loc"])
-        message = item["msg"][0].lower() + item["msg"][1:]
-        if item["type"] == "unknown_key":
-            at = (*_written(self.lines, at), item["ctx"]["key"])
-        elif item["type"] == "union_tag_not_found":
-            message = f"the key {item['ctx']['discriminator']} is missing"
-        elif item["type"] == "missing":
-            message = f"the key {at[-1]} is missing"
-        elif item["type"] == "too_short":
-            message = f"at least {item['ctx']['min_length']} is needed"
-        elif item["type"] in _EXPECTED:
-            message = f"{_EXPECTED[item['type']]} is expected"
-            message += "" if isinstance(item["input"], dict | list) else f", not {item['input']!r}"
-        elif not isinstance(item["input"], dict | list):
-            message += f", not {item['input']!r}"
-        return f"{self.place(at)}: {message}{'' if message.endswith(('?', '.')) else '.'}"
-
-
-def _causes(errors: list[Any]) -> list[Any]:
-    """Errors without those that only say that a list is too short because what is wrong was left out of it."""
-    places = [error["loc"] for error in errors]
-
-    def follows(at: tuple[Key, ...]) -> bool:
-        return any(len(place) > len(at) and place[: len(at)] == at for place in places)
-
-    return [error for error in errors if error["type"] != "too_short" or not follows(error["loc"])]
-
-
-def _written(lines: Lines, at: tuple[Key, ...]) -> tuple[Key, ...]:
-    """The parts of a validation path that the author wrote; the tags of unions are not among them."""
-    found: tuple[Key, ...] = ()
-    for part in at:
-        if (*found, part) in lines:
-            found = (*found, part)
-    return found
-
-
-def _line(lines: Lines, at: tuple[Key, ...]) -> int:
-    return lines.get(_written(lines, at), 1)
+        found = written(at, self.lines)
+        return f"{self.path}:{self.lines.get(found, 1)}: {dotted(found)}"

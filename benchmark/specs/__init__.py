@@ -15,7 +15,9 @@ from benchmark.specs.declared import (
     Pair,
     Positive,
     Seed,
+    Sha256,
     Share,
+    written_as,
 )
 from benchmark.specs.identities import (
     canonical,
@@ -113,6 +115,7 @@ __all__ = [
     "PostHoc",
     "RunSpec",
     "Seed",
+    "Sha256",
     "Share",
     "Start",
     "StartByEntropy",
@@ -132,4 +135,5 @@ __all__ = [
     "sub_seed",
     "term_name",
     "without_sources",
+    "written_as",
 ]

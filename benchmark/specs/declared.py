@@ -1,8 +1,9 @@
 """What every description is: strict, frozen, of values with a range."""
 
+import re
 from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from benchmark.errors import nearest
@@ -11,8 +12,26 @@ Item = TypeVar("Item")
 # A sequence, written as a list in YAML and JSON. (Strict validation would take tuples only.)
 Items = Annotated[tuple[Item, ...], Strict(False)]
 Pair = Annotated[tuple[Item, Item], Strict(False)]
+
+
+def written_as(pattern: str, meaning: str) -> AfterValidator:
+    """Demands of a text that the whole of it matches a regular expression; ``meaning`` says in words what it should be,
+    for whoever wrote another.
+    """
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise PydanticCustomError("written_as", "{meaning} is expected", {"meaning": meaning})
+        return text
+
+    return AfterValidator(checked)
+
+
 # Names become parts of file names, so no letter of theirs may leave a folder.
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+Name = Annotated[
+    str, Field(max_length=60), written_as(r"[a-z][a-z0-9_]*", "a name of small letters, digits and _, a letter first,")
+]
+Sha256 = Annotated[str, written_as(r"[0-9a-f]{64}", "a SHA-256, 64 of the digits 0-9 and a-f,")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Decay = Annotated[float, Field(ge=0, lt=1)]  # of a running mean: how much of it stays with each step
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -57,9 +76,11 @@ class OwnFunction(Declared):
     """
 
     n_arrays: ClassVar[int] = 2
-    function: Annotated[str, Field(pattern=r"^[a-z_][\w.]*:[A-Za-z_]\w*$", max_length=100)]  # module:function
+    function: Annotated[
+        str, Field(max_length=100), written_as(r"[a-z_][\w.]*:[A-Za-z_]\w*", 'a function as "module:function"')
+    ]
     settings: dict[str, bool | int | Annotated[float, Field(allow_inf_nan=False)] | str] = {}
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    sha256: Sha256 | None = None
 
     @property
     def function_name(self) -> str:
