@@ -141,7 +141,7 @@ class Worker:
             seconds=seconds,
             reason=f"{kind}: {reason}",
             log=str(log),
-            worker_goes_on=kind in (_INPUT, _DIVERGED),
+            worker_goes_on=kind in (_INPUT, _DIVERGED) and _still_computes(self.device),
         )
 
     def _environment(self) -> EnvironmentRecord:
@@ -154,6 +154,17 @@ def _name(device: torch.device) -> tuple[str, str | None]:
         return cpu_name(), None
     properties = torch.cuda.get_device_properties(device)
     return properties.name, str(properties.uuid)
+
+
+def _still_computes(device: torch.device) -> bool:
+    """Whether a device can be used after a failure: an index out of range in a user's own function, which on a CPU is
+    an error like others, leaves a GPU of no use to its process.
+    """
+    try:
+        torch.zeros(1, device=device).item()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _mc_dropout(job: Job) -> set[int]:

@@ -340,6 +340,20 @@ def test_a_worker_goes_on_after_what_says_nothing_against_it(
     assert (ended.outcome, ended.was_the_last) == ("failed", not goes_on)
 
 
+def test_but_not_on_a_device_that_the_failure_has_broken(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made_result(registry, Subject("tnews", "base", "bert")).run
+    worker = failing_worker(tmp_path, monkeypatch, UserError("mine:loss failed: AcceleratorError: device-side assert"))
+
+    def broken(*shape: int, device: torch.device) -> torch.Tensor:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr(torch, "zeros", broken)
+    ended = worker.handle(job_of(registry, run))
+    assert (ended.outcome, ended.was_the_last) == ("failed", True)
+
+
 @pytest.mark.parametrize(("pieces", "outcome"), [(1, "out_of_memory"), (8, "out_of_memory"), (16, "failed")])
 def test_a_worker_without_memory_asks_for_more_pieces_up_to_sixteen(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: int, outcome: str
@@ -357,6 +371,11 @@ def test_a_worker_without_memory_asks_for_more_pieces_up_to_sixteen(
         (torch.OutOfMemoryError("CUDA out of memory."), "out of memory"),
         (RuntimeError("CUDA error: out of memory"), "out of memory"),
         (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling"), "out of memory"),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"),
+            "out of memory",
+        ),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasGemmEx`"), "RuntimeError"),
         (RuntimeError('NVML_SUCCESS == r INTERNAL ASSERT FAILED at "CUDACachingAllocator.cpp":1131'), "out of memory"),
         (RuntimeError("shapes differ"), "RuntimeError"),
     ],

@@ -10,10 +10,12 @@ from benchmark.errors import first_line
 
 Value = TypeVar("Value")
 
-# What torch says, in errors of several kinds, where memory ran out on a CPU, on a GPU, in a library on a GPU; and on a
-# part of a GPU (MIG) or without the right to ask NVML, where it fails over the sentence that would say so.
+# What torch says, in errors of several kinds, where memory ran out on a CPU, on a GPU, in a library on a GPU (cuBLAS,
+# which has no room for itself either); and on a part of a GPU (MIG) or without the right to ask NVML, where it fails
+# over the sentence that would say so.
 _MEMORY_RAN_OUT = re.compile(
-    "can't allocate memory|out of memory|ALLOC_FAILED|NVML_SUCCESS == r INTERNAL ASSERT FAILED"
+    "can't allocate memory|out of memory|ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `?cublasCreate"
+    "|NVML_SUCCESS == r INTERNAL ASSERT FAILED"
 )
 
 
