@@ -1,6 +1,5 @@
 """Which of the declared data sets and encoders are on this machine, and what exactly they hold. Without torch."""
 
-import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -120,23 +119,34 @@ def find_inputs(registry: Registry, datasets: Iterable[str], encoders: Iterable[
     return FoundInputs(Inputs(found_datasets, found_encoders), missing)
 
 
-def changed_since(registry: Registry, shown: Inputs, where: Places) -> tuple[list[str], list[str]]:
-    """The data sets of the user's own, as the registry names them, whose files hold something else by now than what is
-    shown, and those whose files are not here or cannot be read. A publisher's do not change.
+@dataclass(frozen=True)
+class Since:
+    """What became of the user's own data sets since results were made of them: those whose files hold something else by
+    now; those that cannot be read any more, and why; those that are not here.
     """
-    changed, unknown = [], []
+
+    changed: list[str]
+    unreadable: dict[str, str]
+    absent: list[str]
+
+
+def changed_since(registry: Registry, shown: Inputs, where: Places) -> Since:
+    """What became of the data sets that are shown, of those of the user's own; a publisher's do not change."""
+    since = Since([], {}, [])
     for name, fingerprint in shown.datasets.items():
         dataset = registry.datasets.get(name)
         if dataset is None or dataset.publisher is not None or not isinstance(dataset.source, FileSource):
             continue
-        found = None
-        with contextlib.suppress(UserError):
+        try:
             found = find_inputs(registry, [name], [], where).inputs.datasets[name]
+        except UserError as error:
+            since.unreadable[name] = str(error)
+            continue
         if found is None:
-            unknown.append(name)
+            since.absent.append(name)
         elif found != fingerprint:
-            changed.append(name)
-    return changed, unknown
+            since.changed.append(name)
+    return since
 
 
 def _cache(named: str | None) -> Path:

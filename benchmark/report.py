@@ -25,7 +25,7 @@ from benchmark.commandline import (
 from benchmark.declarations import Table
 from benchmark.errors import UserError
 from benchmark.figures import draw_figures
-from benchmark.inputs import changed_since, places
+from benchmark.inputs import Since, changed_since, places
 from benchmark.recommendation import DECIDING_MEASURES
 from benchmark.registry import Registry, methods_of, narrowed, require_known, select_tables
 from benchmark.render import to_csv
@@ -122,7 +122,7 @@ def _command(arguments: argparse.Namespace) -> int:
         _say_none(registry, arguments, profile_name, list(searches), failures, len(results) - len(failures))
         return DONE
     finished = KnownResults.of(results)
-    registry = _noted(registry, profile_name, *changed_since(registry, inputs, where))
+    registry = _noted(registry, profile_name, changed_since(registry, inputs, where))
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     suffix = _table_suffix(registry, profile_name, tables)
     if arguments.format == "csv":
@@ -190,16 +190,22 @@ def _differences(
     return texts
 
 
-def _noted(registry: Registry, profile_name: str, changed: list[str], unknown: list[str]) -> Registry:
+def _noted(registry: Registry, profile_name: str, since: Since) -> Registry:
     """The registry whose profile says of which of the user's data sets these are not results any more, so that whatever
     is made of it says so; what is to be done about it is for the terminal.
     """
-    for name in unknown:
+    for name in since.absent:
         print(f'data set "{name}" is not here, so whether it has changed since is not known', file=sys.stderr)
-    for name in changed:
+    for name, why in since.unreadable.items():
+        print(f'data set "{name}" cannot be read any more: {why}', file=sys.stderr)
+    for name in since.changed:
         remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
         print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
-    sentences = [f'Data set "{name}" has changed since these results were made.' for name in changed]
+    sentences = [f'Data set "{name}" has changed since these results were made.' for name in since.changed]
+    sentences += [
+        f'Whether data set "{name}" has changed since these results were made is not known: it cannot be read any more.'
+        for name in since.unreadable
+    ]
     profile = registry.profile(profile_name)
     noted = profile.model_copy(update={"note": " ".join(filter(None, [profile.note, *sentences])) or None})
     return replace(registry, profiles={**registry.profiles, profile_name: noted})

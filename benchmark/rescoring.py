@@ -12,6 +12,7 @@ from benchmark import own_code
 from benchmark.errors import UserError
 from benchmark.plan import PlannedRun
 from benchmark.schedule import scoring_processes
+from benchmark.specs import identity
 from benchmark.store import HELD, SCORING_PATIENCE, KnownResults, Outline, Result, ResultFolder, claim
 from benchmark.stored_scores import score_and_save
 
@@ -43,13 +44,27 @@ def _score_in_parallel(
     if (processes := scoring_processes(len(calls))) > 1:
         with contextlib.suppress(BrokenProcessPool):
             return list(_in_processes(processes)(calls))
-    ends: list[tuple[bool, list[str]]] = []
-    for call, (_, outline) in zip(calls, todo, strict=True):
-        try:
-            ends += _in_processes(2)([call])  # two: with one it would run in this process
-        except BrokenProcessPool:
-            ends.append((False, [f"{folder.path(outline.run)}: the process that scored it died"]))
-    return ends
+    return [_score_by_itself(folder, planned, outline, own_folder) for planned, outline in todo]
+
+
+def _score_by_itself(
+    folder: ResultFolder, planned: PlannedRun, outline: Outline, own_folder: Path
+) -> tuple[bool, list[str]]:
+    """In a process for this run alone; where that dies, another one as long as there are views that none came to."""
+    before = untried = len(outline.unscored(planned.views, planned.measures))
+    while True:
+        with contextlib.suppress(BrokenProcessPool):
+            call = joblib.delayed(_score_one)(folder, planned, outline, own_folder)
+            ends: list[tuple[bool, list[str]]] = _in_processes(2)([call])  # two: one would be this process
+            return ends[0]
+        result = folder.whole(outline)
+        unscored = result.unscored(planned.views, planned.measures)
+        reasons = [result.unscored_because.get(identity(view)) for view in unscored]
+        if not 0 < reasons.count(None) < untried:
+            why = ", ".join(dict.fromkeys(filter(None, reasons)))
+            died = f"{folder.path(outline.run)}: the process that scored it died{f' ({why})' if why else ''}"
+            return len(unscored) < before, [died]
+        untried = reasons.count(None)
 
 
 def _in_processes(count: int) -> joblib.Parallel:

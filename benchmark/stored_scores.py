@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from benchmark.scoring import score_all
-from benchmark.specs import OwnFunction, ViewSpec
+from benchmark.specs import OwnFunction, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder
 
 
@@ -11,18 +11,42 @@ def score_and_save(
     folder: ResultFolder, result: Result, views: Iterable[ViewSpec], logits: Logits
 ) -> tuple[Result, list[str]]:
     """Score views of a successful result and store it with them, and with why others could not be scored; returns it,
-    and a sentence for each of these. Calibrators of the user's own come last, after the others are stored: one that
-    ends the process costs no other view.
+    and a sentence for each of these.
+
+    Calibrators of the user's own come after the others, one by one, and that one begins is stored before it does: one
+    that ends the process costs no view that is before it, is named, and the next time comes last.
     """
     data, failures = result.data, list[str]()
     assert data is not None, "a successful result has data"
-    parts: tuple[list[ViewSpec], list[ViewSpec]] = ([], [])
-    for view in views:
-        parts[isinstance(view.calibrator, OwnFunction)].append(view)
-    for part in parts:
+    plain, own = _parts(result, views)
+    for part in [plain, *own.values()]:
+        if part is not plain:
+            result = folder.save(result.with_views([], {identity(view): _ended_over(view) for view in part}))
         records, failed = score_all(part, logits, data)
         failures += failed.values()
         scored = result.with_views(records, failed)
         if records or scored.unscored_because != result.unscored_because:
             result = folder.save(scored)
     return result, failures
+
+
+def _parts(result: Result, views: Iterable[ViewSpec]) -> tuple[list[ViewSpec], dict[str, list[ViewSpec]]]:
+    """The views without a calibrator of the user's own, and those with one, by its identity: first those that nothing
+    is known against.
+    """
+    plain, own = list[ViewSpec](), dict[str, list[ViewSpec]]()
+    for view in views:
+        if isinstance(view.calibrator, OwnFunction):
+            own.setdefault(identity(view.calibrator), []).append(view)
+        else:
+            plain.append(view)
+
+    def has_failed(calibrator: str) -> bool:
+        return any(identity(view) in result.unscored_because for view in own[calibrator])
+
+    return plain, {calibrator: own[calibrator] for calibrator in sorted(own, key=has_failed)}
+
+
+def _ended_over(view: ViewSpec) -> str:
+    assert isinstance(view.calibrator, OwnFunction), "only these are stored before they are scored"
+    return f"a process ended while {view.calibrator.function} was at work in it"

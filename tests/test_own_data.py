@@ -572,10 +572,17 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert 'data set "desk" has changed since these results were made; python -m benchmark.run --profile desk' in (
         after.stderr
     )
-    path.write_text("nothing", encoding="utf-8")  # which is compared with nothing
-    unknown = reported()
-    assert 'data set "desk" is not here, so whether it has changed since is not known' in unknown.stderr
-    assert note not in unknown.stdout
+    write_csv(path, [content[0], (content[1][0], "")])
+    unreadable = reported()
+    assert f'data set "desk" cannot be read any more: {path}:' in unreadable.stderr
+    note = 'Whether data set "desk" has changed since these results were made is not known: it cannot be read any more.'
+    assert note in unreadable.stdout
+    path.unlink()
+    assert 'no file "desk.csv", which the entry of the data set names' in reported().stderr
+    entries = experiments / "own" / "desk.yaml"
+    text = entries.read_text(encoding="utf-8")
+    entries.write_text(text.replace(f"folder: {tmp_path}", "folder: /nowhere"), encoding="utf-8")
+    assert 'data set "desk" is not here, so whether it has changed since is not known' in reported().stderr
 
 
 def test_results_of_other_data_do_not_empty_the_tables_that_were_made_of_them(

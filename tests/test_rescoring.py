@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from benchmark import rescoring
 from benchmark.plan import PlannedRun, make_plan
 from benchmark.registry import Registry, Subject, select_tables
 from benchmark.rescoring import score_again
-from benchmark.specs import RESAMPLED
+from benchmark.specs import RESAMPLED, OwnCalibrator, identity
 from benchmark.store import HELD, KnownResults, Outline, ResultFolder, claim
 from tests.results import from_before, made_logits, made_result, tiny_inputs
 from tests.test_commands import children_of
@@ -103,6 +104,46 @@ def test_a_process_that_dies_of_scoring_costs_its_own_run_only(
     assert scored == len(seeds) - 1
     (dead,) = (planned.run for planned in plan if planned.run.seed == 0)
     assert failures == [f"{folder.path(dead)}: the process that scored it died"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_calibrator_that_ends_its_process_costs_no_other_of_ones_own(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    """Whichever it is among them: it is named, and the others are scored, those of other runs, too."""
+    (tmp_path / "parts.py").write_text(PARTS, encoding="utf-8")
+    folder = ResultFolder(tmp_path / "results", "tiny")
+    plan, finished = half_scored(registry, folder, [0, 1])
+    plain = next(view for view in plan[0].views if view.calibrator is None)
+    first, ends, last = (
+        plain.model_copy(update={"calibrator": OwnCalibrator(kind="own", function=name, settings=settings)})
+        for name, settings in (("parts:plain", {"factor": 1.0}), ("parts:ends", {}), ("parts:plain", {"factor": 2.0}))
+    )
+    plan = [replace(planned, views=(first, ends, last)) for planned in plan]
+    monkeypatch.setattr(rescoring, "scoring_processes", lambda jobs: min(jobs, processes))
+    scored, failures = score_again(folder, plan, finished, tmp_path)
+    assert (scored, len(failures)) == (2, 2)
+    for planned, failure in zip(plan, failures, strict=True):
+        result = folder.read(planned.run)
+        assert [result.view(view) is not None for view in (first, ends, last)] == [True, False, True]
+        why = "a process ended while parts:ends was at work in it"
+        assert result.unscored_because == {identity(ends): why}
+        assert failure == f"{folder.path(planned.run)}: the process that scored it died ({why})"
+    again = KnownResults.of(folder.outlines()[0], [identity(planned.run) for planned in plan])
+    assert score_again(folder, plan, again, tmp_path) == (0, failures)
+
+
+PARTS = """import os
+from scipy.special import softmax
+
+
+def plain(logits, labels, factor):
+    return lambda scores: softmax(factor * scores, axis=1)
+
+
+def ends(logits, labels):
+    os._exit(1)
+"""
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")

@@ -117,9 +117,14 @@ def test_a_calibrator_of_ones_own_that_ends_the_process_costs_no_other_view(
 ) -> None:
     result, folder = made_result(registry, Subject("tnews", "base", "bert")), ResultFolder(tmp_path, "tiny")
     plain, scaled = (view.view for view in result.views)
-    own = plain.model_copy(update={"calibrator": OwnCalibrator(kind="own", function="parts:ends", settings={})})
+    own, another = (
+        plain.model_copy(update={"calibrator": OwnCalibrator(kind="own", function=name, settings={})})
+        for name in ("parts:ends", "parts:another")
+    )
+    begun = []
 
     def score_or_end(view: ViewSpec, *rest: Any) -> ViewRecord:
+        begun.append(view)
         if view is own:
             raise SystemExit(9)  # as a process ends that is killed for its memory
         return score(view, *rest)
@@ -128,8 +133,14 @@ def test_a_calibrator_of_ones_own_that_ends_the_process_costs_no_other_view(
     logits = made_logits(0, len(result.data.label_names))
     stored = folder.save(result.model_copy(update={"views": []}), logits)
     with pytest.raises(SystemExit):
-        score_and_save(folder, stored, [own, plain, scaled], logits)
-    assert [view.view for view in folder.read(result.run).views] == [plain, scaled]
+        score_and_save(folder, stored, [own, plain, scaled, another], logits)
+    stored = folder.read(result.run)
+    assert [view.view for view in stored.views] == [plain, scaled]
+    assert stored.unscored_because == {identity(own): "a process ended while parts:ends was at work in it"}
+    begun.clear()
+    with pytest.raises(SystemExit):
+        score_and_save(folder, stored, [own, another], logits)
+    assert begun == [another, own]
 
 
 def test_where_no_room_is_left_nothing_is_trained(
