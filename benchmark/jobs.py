@@ -86,6 +86,11 @@ class JobEnded(Declared):
     worker_goes_on: bool = False  # after a failure that says nothing against it
 
     @property
+    def in_words(self) -> str:
+        """The reason, and where more is said of it, if anywhere."""
+        return self.reason.rstrip(".") + (f" (log: {self.log})" if self.log else "")
+
+    @property
     def was_the_last(self) -> bool:
         """Whether the worker takes no other job."""
         broken = self.outcome in ("failed", "out_of_memory", "died") and not self.worker_goes_on

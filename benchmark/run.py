@@ -109,8 +109,7 @@ def _command(arguments: argparse.Namespace) -> int:
         _print_plan(console, asked, works, estimator, time)
         return DONE
     if missing := _missing(to_train, asked.found.missing):
-        remedy = f"python -m benchmark.prepare --profile {profile_name} fetches what can be fetched."
-        raise UserError("\n".join([*missing, remedy]))
+        raise UserError("\n".join(missing))
 
     folder.make()
     for problem in asked.unusable:
@@ -263,7 +262,7 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
     for sentence in asked.found.missing.values():
         console.print(f"missing: {sentence}")
     if _missing(asked.to_train, asked.found.missing):
-        console.print(f"not ready to start: python -m benchmark.prepare --profile {asked.profile_name} comes first")
+        console.print("not ready to start: what is missing comes first")
     several = "" if len(asked.to_train) == 1 else "s"
     count = f"{len(asked.to_train)} training{several} planned, {len(plan) - len(asked.to_train)} already done"
     console.print(f"{count}; {time}" if asked.to_train else count)
@@ -271,9 +270,9 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
 
 def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bool) -> int:
     for label, ended in outcome.failed:
-        console.print(f"failed: {label}: {ended.reason.rstrip('.')}; log: {ended.log}")
+        console.print(f"failed: {label}: {ended.in_words}")
     for label, ended in outcome.unscored:
-        console.print(f"failed: a view of {label}: {ended.reason.rstrip('.')} (the training is kept); log: {ended.log}")
+        console.print(f"failed: a view of {label} (the training is kept): {ended.in_words}")
     if outcome.cut_short:
         console.print(outcome.cut_short)
     elsewhere = f", {outcome.already_done} meanwhile by another command" if outcome.already_done else ""

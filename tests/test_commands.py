@@ -298,7 +298,7 @@ def test_where_no_fresh_worker_can_start_what_was_done_and_what_failed_is_still_
     )  # fmt: skip
     assert call.returncode == 1, call.stdout + call.stderr
     failed, stopped, count = call.stdout.splitlines()[-3:]
-    assert re.fullmatch(r"failed: ls on .*: OSError: .*a broken disk; log: \S+\.log", failed)
+    assert re.fullmatch(r"failed: ls on .*: OSError: .*a broken disk \(log: \S+\.log\)", failed)
     assert stopped.startswith("No worker is left; runs not done: 1. A worker could not start: ")
     assert count.startswith("1 trained, 1 failed, 0 done before.")
     assert "Traceback" not in call.stdout + call.stderr

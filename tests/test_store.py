@@ -211,6 +211,37 @@ def test_a_folder_that_nothing_can_be_written_in_is_told_before_anything_is_trai
         ResultFolder(tmp_path, "tiny").make()
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_told_before_anything_is_trained(
+    tmp_path: Path, result: Result, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    folder = ResultFolder(tmp_path, "tiny")
+    folder.make()
+    assert list(folder.claims.iterdir()) == []
+    monkeypatch.setattr("fcntl.flock", refused)
+    sentence = f"The file system of {folder.claims} has no locks ({os.strerror(number)}); choose a folder on another"
+    with pytest.raises(CannotClaim, match=re.escape(sentence)):
+        folder.make()
+    assert list(folder.claims.iterdir()) == []
+    with (
+        pytest.raises(CannotClaim, match=rf"\.lock cannot be locked: {os.strerror(number)}\.$"),
+        claim(folder.claims, result.run),
+    ):
+        pytest.fail("it was claimed")
+
+
+@pytest.mark.parametrize("in_place", ["tiny", "results", "tiny/claims"])
+def test_a_link_that_leads_nowhere_is_no_folder(tmp_path: Path, in_place: str) -> None:
+    link = tmp_path / "results" / in_place if in_place != "results" else tmp_path / "results"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="/tiny cannot hold results: a file, or a link that leads nowhere, stands in"):
+        ResultFolder(tmp_path / "results", "tiny").make()
+
+
 def test_where_a_file_can_have_no_second_name_it_is_renamed(
     folder: ResultFolder, result: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:

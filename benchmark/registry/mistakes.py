@@ -70,9 +70,12 @@ def _alone(item: Any, ending: str) -> str:
             known = re.findall(r"'([^']*)'", context["expected_tags"])
             return f'"{context["tag"]}" is unknown; {nearest(context["tag"], known)}'
         case "missing":
-            return f"the key {item['loc'][-1]} is missing"
+            last = item["loc"][-1]
+            return f"item {last + 1} of the list is missing" if isinstance(last, int) else f"the key {last} is missing"
         case "too_short":
             return f"at least {context['min_length']} is needed"
+        case "too_long":
+            return f"at most {context['max_length']} can be given"
         case kind if kind in _EXPECTED:
             return f"{_EXPECTED[kind]} is expected{ending}"
     return f"{item['msg'][0].lower()}{item['msg'][1:]}{ending}"

@@ -125,12 +125,10 @@ class Display:
             self.held.add(run_id)
             return
         if event.outcome == "died":
-            self._say(f"again   {self.labels[run_id]}: {event.reason} (log: {event.log})")
+            self._say(f"again   {self.labels[run_id]}: {event.in_words}")
             return
         if event.outcome == "out_of_memory":
-            self._say(
-                f"again   {self.labels[run_id]}: {event.reason}; now with batches in more pieces (log: {event.log})"
-            )
+            self._say(f"again   {self.labels[run_id]}: now with batches in more pieces; {event.in_words}")
             return
         if run_id in self.open:
             del self.open[run_id]
@@ -152,7 +150,7 @@ class Display:
             self._say(f"done    {self.labels[run_id]}: by another command")
         else:
             self.outcome.failed.append((self.labels[run_id], event))
-            self._say(f"FAILED  {self.labels[run_id]}: {event.reason} (log: {event.log})")
+            self._say(f"FAILED  {self.labels[run_id]}: {event.in_words}")
 
     def _say(self, what: str) -> None:
         count = f"{len(self.works) - len(self.open)}/{len(self.works)}"

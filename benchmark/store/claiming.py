@@ -1,7 +1,9 @@
 """Claims: of several commands on the same results, one at a time trains a run."""
 
+import errno
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -11,6 +13,9 @@ from benchmark.specs import RunSpec, readable_name
 
 SCORING_PATIENCE = 60.0  # seconds to wait for another command that scores the same run, which takes it a few
 HELD = "another command works on it, so it was not scored; run this again after that"
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 class CannotClaim(UserError):
@@ -36,11 +41,29 @@ def claim(folder: Path, run: RunSpec, timeout: float = 0.0) -> Iterator[bool]:
         yield False
         return
     except OSError as error:
-        raise CannotClaim(f"{path} cannot be locked: {error.strerror}; make it yours, or delete it.") from None
+        remedy = "" if error.errno in _NO_LOCKS else "; make it yours, or delete it"
+        raise CannotClaim(f"{path} cannot be locked: {error.strerror}{remedy}.") from None
     try:
         yield True
     finally:
         lock.release()
+
+
+def require_locks(folder: Path) -> None:
+    """Raises CannotClaim where the file system of a folder has no locks: better known before the first run."""
+    path = folder / f".{secrets.token_hex(4)}.lock"
+    try:
+        with FileLock(path, timeout=0.0):
+            pass
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise CannotClaim(
+                f"The file system of {folder} has no locks ({error.strerror}); choose a folder on another one."
+            ) from None
+        raise
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def is_held(folder: Path, run: RunSpec) -> bool:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from benchmark.errors import UserError
 from benchmark.specs import RunSpec, readable_name
+from benchmark.store.claiming import require_locks
 from benchmark.store.known import KnownResults
 from benchmark.store.logits import Logits, logits_name, pack, unpack
 from benchmark.store.outline import Outline
@@ -48,8 +49,8 @@ class ResultFolder:
         self.claims = self.folder / "claims"
 
     def make(self) -> None:
-        """Make the folder where it is not there. Raises UserError where that cannot be, or nothing can be written in
-        it: better known before a training than after it.
+        """Make the folder where it is not there. Raises UserError where that cannot be, or nothing can be written or
+        locked in it: better known before a training than after it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -57,6 +58,11 @@ class ResultFolder:
                 folder.mkdir(exist_ok=True)
                 with tempfile.TemporaryFile(dir=folder, prefix=".room"):
                     pass
+            require_locks(self.claims)
+        except FileExistsError:
+            raise UserError(
+                f"{self.folder} cannot hold results: a file, or a link that leads nowhere, stands in its place."
+            ) from None
         except OSError as error:
             raise UserError(f"{self.folder} cannot hold results: {error.strerror}.") from None
 
