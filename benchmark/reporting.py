@@ -38,11 +38,11 @@ from benchmark.whole_files import write_whole
 
 _TOO_FEW = (
     "on no whole data set with clean labels, which alone it is about, do two methods of these tables, the first one "
-    "among them, have results with the same seeds."
+    "among them, have results with the same seeds{}."
 )
 _TOO_FEW_FOR_RANKS = (
     "on no whole data set with clean labels, which alone they are about, do two methods of these tables have all "
-    "measures with the same seeds."
+    "measures with the same seeds{}."
 )
 _ABOUT_RANKS = (
     "1 is the best; methods whose printed numbers are equal share a rank. Last row: Kendall's tau-b of a measure's "
@@ -73,13 +73,25 @@ def differences_in(
         if not made.gaps:
             without[grid.name] = f"no row of {method} and another one" if method else "no two rows to compare"
         elif all(gap.estimate is None for gap in made.gaps):
-            without[grid.name] = f"no results of {in_a_row(made.reference_labels)} and another row with the same seeds"
+            rows_of = in_a_row(made.reference_labels)
+            without[grid.name] = f"no results of {rows_of} and another row with the same seeds{_missing_in([grid])}"
         else:
             found[grid.name] = made
     if markup == "markdown":
         return {f"{name}{ending}.md": differences_to_markdown(made, compare) for name, made in found.items()}, without
     texts = {f"{name}{ending}.tex": differences_to_latex(made, compare) for name, made in found.items()}
     return texts | ({f"tables{ending}.tex": to_document(list(texts.values()))} if texts else {}), without
+
+
+def _built(builder: GridBuilder, tables: Mapping[str, Table]) -> list[Grid]:
+    return [builder.build(name, table) for name, table in tables.items()]
+
+
+def _missing_in(grids: list[Grid]) -> str:
+    """In brackets, why cells of tables are missing, if any are."""
+    reasons = dict.fromkeys(cell.why_missing for grid in grids for cell in grid.cells if cell.mean is None)
+    found = "; ".join(filter(None, reasons))
+    return f" (missing: {found})" if found else ""
 
 
 def claims_in(builder: GridBuilder, markup: str) -> dict[str, str]:
@@ -105,7 +117,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
     name = f"recommendation{of}{'' if by == 'ece' else f'.by_{by}'}.md"
     found = recommend(builder, tables.values(), by)
     if not found:
-        return {name: f"### {title}\n\nNone: {_TOO_FEW}\n"}
+        return {name: f"### {title}\n\nNone: {_TOO_FEW.format(_missing_in(_built(builder, tables)))}\n"}
     paragraphs = []
     for item in found:
         answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
@@ -122,7 +134,8 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") 
     name = f"ranking{of}.md"
     found = rank_methods(builder, tables.values())
     if not found:
-        return {name: f"### Ranks under every measure\n\nNone: {_TOO_FEW_FOR_RANKS}\n"}
+        why = _TOO_FEW_FOR_RANKS.format(_missing_in(_built(builder, tables)))
+        return {name: f"### Ranks under every measure\n\nNone: {why}\n"}
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
     return {name: "\n\n".join(text) + "\n"}

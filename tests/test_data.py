@@ -62,7 +62,7 @@ def test_line_separators_do_not_split_json_lines(tmp_path: Path) -> None:
     labelled = zip(rows, "abaab", strict=True)
     lines = "\n".join(json.dumps({"text": row, "intent": label}, ensure_ascii=False) for row, label in labelled)
     write(tmp_path, "train.json", lines + "\n\n")
-    write(tmp_path, "test.json", '{"text": "x", "intent": "a"}\n')
+    write(tmp_path, "test.json", '{"text": "x", "intent": "a"}\n' * 2)
     corpus = load_corpus("mine", dataset(format="json_lines", train=["train.json"], test=["test.json"]), [tmp_path])
     assert sorted((*corpus.train.texts, *corpus.validation.texts)) == sorted(rows)
 
@@ -71,7 +71,7 @@ def test_several_label_columns_and_another_delimiter(tmp_path: Path) -> None:
     header = "id;scenario;intent;text\n"
     write(tmp_path, "train/b.csv", header + '1;alarm;set;"wake; <me> up"\n2;alarm;query;when\n')
     write(tmp_path, "train/a.csv", header + "3;music;play;song\n")
-    write(tmp_path, "test.csv", header + "4;music;play;tune\n")
+    write(tmp_path, "test.csv", header + "4;music;play;tune\n5;music;play;air\n")
     corpus = load_corpus(
         "mine", dataset(delimiter=";", train=["train/*.csv"], intent=["scenario", "intent"]), [tmp_path]
     )
@@ -567,16 +567,16 @@ def test_checks_count_what_they_say(tmp_path: Path) -> None:
 def test_labels_that_look_the_same_are_remarked_on(tmp_path: Path) -> None:
     labels = ["caf\u00e9", "cafe\u0301", "a b", "a\u200bb", "other"]
     write(tmp_path, "train.csv", "text,intent\n" + "".join(f"text {n},{label}\n" for n, label in enumerate(labels * 3)))
-    write(tmp_path, "test.csv", "text,intent\nnew,other\n")
+    write(tmp_path, "test.csv", "text,intent\nnew,other\nnewer,other\n")
     report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
     assert sorted(report.labels_nearly_alike) == sorted(labels[:4])
-    assert report.sizes() == "rows: 14 / 1 / 1 (training / validation / test), 5 labels"
+    assert report.sizes() == "rows: 14 / 1 / 2 (training / validation / test), 5 labels"
 
 
 def test_remarks_name_the_first_of_what_they_count(tmp_path: Path) -> None:
     labels = ["Card", "card", "c ard", "CARD", "other"]
     write(tmp_path, "train.csv", "text,intent\n" + "".join(f"text {n},{label}\n" for n, label in enumerate(labels * 3)))
-    write(tmp_path, "test.csv", "text,intent\nnew,card\n")
+    write(tmp_path, "test.csv", "text,intent\nnew,card\nnewer,card\n")
     report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
     alike = "labels that differ from another only by blanks, capitals or how letters are encoded: 4"
     assert any(remark.startswith(f'{alike} ("CARD", "Card", "c ard", ...)') for remark in report.remarks())

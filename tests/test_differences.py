@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control
 from benchmark.page.details import detail
 from benchmark.registry import Registry, Subject
 from benchmark.render import differences_to_latex, differences_to_markdown
-from benchmark.reporting import differences_in, write_all
+from benchmark.reporting import advice_in, differences_in, ranking_in, write_all
 from benchmark.significance import paired_difference
 from benchmark.store import KnownResults
 from benchmark.tables import Cell, Grid, GridBuilder, GridColumn, GridRow, differences
@@ -216,7 +216,8 @@ def test_the_papers_differences_stand_below_ours(registry: Registry) -> None:
     texts, without = differences_in(tables, grids, "markdown", compare=True, method=None)
     assert list(texts) == ["main.differences.compare.md"]
     assert without == {
-        "encoders": "no results of tiny albert, tiny xlnet and tiny large and another row with the same seeds"
+        "encoders": "no results of tiny albert, tiny xlnet and tiny large and another row with the same seeds "
+        "(missing: no result)"
     }
     main = texts["main.differences.compare.md"].splitlines()
     papers = {key: cells["TNEWS"] for key, cells in registry.paper["main"].items()}
@@ -239,10 +240,26 @@ def test_those_from_a_method_leave_out_tables_without_it(registry: Registry) -> 
     assert list(texts) == ["main.differences_from_ls.tex", "tables.differences_from_ls.tex"]
     assert texts["tables.differences_from_ls.tex"].count(r"\begin{table*}") == 1
     assert without == {
-        "noise": "no results of LS and another row with the same seeds",
+        "noise": "no results of LS and another row with the same seeds (missing: no result)",
         "ablation": "no row of ls and another one",
     }
     assert differences_in(tables, grids, "latex", compare=False, method="mixup")[0] == {}
+
+
+def test_where_there_is_none_for_want_of_scores_that_is_said(registry: Registry) -> None:
+    """After a change of the bins, say: there are results of the same seeds, and it would be false to say there are not
+    and no more.
+    """
+    twenty = replace(registry, scoring=registry.scoring.model_copy(update={"ece_bins": 20}))
+    builder = GridBuilder(twenty, "tiny", KnownResults.of(results_of_main(registry)), tiny_inputs(), (0, 1))
+    tables = {"main": registry.tables["main"]}
+    grids = [builder.build(name, declared) for name, declared in tables.items()]
+    _, without = differences_in(tables, grids, "markdown", compare=False, method=None)
+    texts = [*without.values(), *advice_in(builder, tables).values(), *ranking_in(builder, tables).values()]
+    assert len(texts) == 3
+    for text in texts:
+        assert "with the same seeds (missing: " in text
+        assert "not scored yet; benchmark.run does it, or says why it cannot" in text
 
 
 def test_a_comparison_of_ones_own_ends_with_them(registry: Registry, tmp_path: Path) -> None:

@@ -370,6 +370,16 @@ def test_rows_that_cannot_be_compared_on_are_refused(
         load_corpus("mine", Dataset.model_validate(entries(files(path))["datasets"]["mine"]), [])
 
 
+def test_one_test_row_is_refused(tmp_path: Path) -> None:
+    """A bootstrap over it has no spread, so every difference would be beyond noise."""
+    train, test = write_csv(tmp_path / "train.csv", rows(60)), write_csv(tmp_path / "test.csv", rows(60)[:1])
+    dataset = Dataset.model_validate(entries(files(train, test))["datasets"]["mine"])
+    with pytest.raises(UserError, match=r'"mine" has one test row, by which nothing can be told from noise; give it'):
+        load_corpus("mine", dataset, [])
+    write_csv(test, rows(60)[:2])
+    assert len(load_corpus("mine", dataset, []).test) == 2
+
+
 def test_a_thousand_labels_of_two_rows_are_split_and_of_one_row_are_not(tmp_path: Path) -> None:
     two = write_csv(tmp_path / "two.csv", [(f"text {index}", f"label {index // 2}") for index in range(2000)])
     dataset = Dataset.model_validate(entries(files(two))["datasets"]["mine"])

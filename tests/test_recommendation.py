@@ -81,6 +81,28 @@ def test_what_chance_alone_makes_of_the_ece_is_said_where_it_is_known(registry: 
     assert not any(sentence.startswith("By chance") for sentence in without.sentences)
 
 
+def test_an_ece_is_said_as_the_tables_print_it(registry: Registry) -> None:
+    fractions = registry.metrics["ece"].model_copy(update={"scale": 1.0, "decimals": 4})
+    printed = replace(registry, metrics={**registry.metrics, "ece": fractions})
+    results = [
+        scored(registry, "bert", 0.80, 0.40, ece_if_calibrated=0.12),
+        scored(registry, "ls", 0.80, 0.30, ece_if_calibrated=0.25, confidence=0.85),
+        scored(registry, "hs_rau", 0.80, 0.35, ece_if_calibrated=0.06),
+    ]
+    (found,) = advice(printed, results)
+    assert found.sentences[0].startswith("Use LS: ECE 0.3000 against 0.4000 of BERT (−0.1000, 95 % interval −0.1")
+    said = " ".join(found.sentences)
+    assert "as sure as BERT would have an ECE of 0.1200, as sure as LS 0.2500" in said
+    assert "its lower ECE (−0.0500) is no more than its being surer makes by chance (−0.0600)." in said
+    leaning = 100 * (0.85 - next(view.scores["accuracy"] for view in results[1].views))
+    assert f"LS {leaning:+.2f}".replace("-", "−") in said  # in points, whatever the ECE is printed in
+    results[0] = scored(registry, "bert", 0.80, 0.40, ece_if_calibrated=0.41)
+    assert (
+        "its 0.4000 is no more than chance alone makes of one as sure (0.4100)"
+        in advice(printed, results)[0].sentences[0]
+    )
+
+
 def test_where_the_ece_cannot_tell_the_baseline_from_a_calibrated_model_another_measure_decides(
     registry: Registry,
 ) -> None:

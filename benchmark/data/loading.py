@@ -82,6 +82,8 @@ def _from_rows(name: str, dataset: Dataset, rows: dict[str, list[Row]]) -> Corpu
         splits["train"], splits["validation"] = _hold_out(name, "validation", splits["train"], dataset.validation)
     if dataset.train is not None:
         splits["train"] = _drawn(name, splits["train"], dataset.train, label_names)
+    if len(splits["test"]) < 2:
+        raise UserError(f'Data set "{name}" has one test row, by which nothing can be told from noise; give it more.')
     return Corpus(name, label_names, splits["train"], splits["validation"], splits["test"], origin=dataset.source.kind)
 
 

@@ -11,6 +11,7 @@ from benchmark.render.text import MINUS, number, signed
 from benchmark.tables import GridRow, SharedGrid, left_out, seeds_in_words
 
 _FEW_ROWS = 200
+_DECIMALS = 2  # of points of confidence less accuracy
 _UNLIKELY = 2.576  # standard errors
 _FAR_BELOW_CHANCE = 0.6  # simulated, 1 of 100 calibrated models is below 0.7 of it with 60 rows, below 0.87 with 1,000
 _CUT_SHORT = -20.0  # points of confidence less accuracy; cross-entropy that has run its course leaves none so far below
@@ -24,7 +25,7 @@ def by_chance(evidence: Evidence, methods: Iterable[GridRow]) -> str:
     for method in _once(methods):
         chance = evidence.mean(method, "ece_if_calibrated")
         if chance is not None:
-            ece = number(100 * chance, evidence.decimals("ece"))
+            ece = evidence.printed("ece", chance)
             parts.append(f"as sure as {method.label} {ece if parts else f'would have an ECE of {ece}'}")
     if len(parts) < 2:
         return ""
@@ -38,7 +39,7 @@ def within_chance(evidence: Evidence, method: GridRow) -> str:
     chance, ece = (evidence.mean(method, score) for score in ("ece_if_calibrated", "ece"))
     if chance is None or ece is None or ece > chance:
         return ""
-    here, made = (number(100 * value, evidence.decimals("ece")) for value in (ece, chance))
+    here, made = (evidence.printed("ece", value) for value in (ece, chance))
     return (
         f"ECE cannot tell {method.label} from a calibrated model: its {here} is no more than chance alone makes of one "
         f"as sure ({made}), so that a lower ECE is no sign of better calibration."
@@ -55,14 +56,11 @@ def merely_surer(evidence: Evidence, method: GridRow, baseline: GridRow) -> str:
     )
     if here is None or there is None or chance_here is None or chance_there is None:
         return ""
-    gain, by_chance_alone = 100 * (here - there), 100 * (chance_here - chance_there)
+    gain, by_chance_alone = here - there, chance_here - chance_there
     if gain < by_chance_alone:
         return ""
-    decimals = evidence.decimals("ece")
-    return (
-        f"{method.label}, because its lower ECE ({signed(gain, decimals)}) is no more than its being surer makes by "
-        f"chance ({signed(by_chance_alone, decimals)})."
-    )
+    lower, made = (evidence.printed_gap("ece", gap) for gap in (gain, by_chance_alone))
+    return f"{method.label}, because its lower ECE ({lower}) is no more than its being surer makes by chance ({made})."
 
 
 def leanings(evidence: Evidence, methods: Iterable[GridRow]) -> str:
@@ -70,7 +68,7 @@ def leanings(evidence: Evidence, methods: Iterable[GridRow]) -> str:
     parts = []
     for method in _once(methods):
         if (leaning := evidence.leaning(method)) is not None:
-            parts.append(f"{method.label} {signed(leaning, evidence.decimals('ece'))}")
+            parts.append(f"{method.label} {signed(leaning, _DECIMALS)}")
     if not parts:
         return ""
     return f"Mean confidence less accuracy, in points (+ over-, {MINUS} under-confident): {', '.join(parts)}."
@@ -82,7 +80,7 @@ def cut_short(evidence: Evidence, baseline: GridRow) -> str:
     if leaning is None or leaning > _CUT_SHORT:
         return ""
     return (
-        f"{baseline.label} is far less sure than it is right ({signed(leaning, evidence.decimals('ece'))} points), as "
+        f"{baseline.label} is far less sure than it is right ({signed(leaning, _DECIMALS)} points), as "
         "where training ends too early. More epochs or a higher learning rate may gain more than any method: try them "
         "first."
     )
@@ -158,7 +156,7 @@ def nearly_uniform(evidence: Evidence, method: GridRow) -> str:
     if not below:
         return ""
     ece, chance, top = (
-        number(100 * fmean(one[name] for one in below.values()), evidence.decimals("ece"))
+        evidence.printed("ece", fmean(one[name] for one in below.values()))
         for name in ("ece", "ece_if_calibrated", "top_label_ece")
     )
     return (

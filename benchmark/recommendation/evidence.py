@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmark.registry import Subject
+from benchmark.render.text import number, signed
 from benchmark.tables import GridBuilder, GridRow, Scored
 
 
@@ -28,9 +29,15 @@ class Evidence:
         """What there is of a method, by seed."""
         return self.builder.finder.by_seed(Subject(self.dataset, "base", method.key), self.seeds)
 
-    def decimals(self, metric: str) -> int:
-        """With how many a metric is printed."""
-        return self.builder.registry.metrics[metric].decimals
+    def printed(self, metric: str, score: float) -> str:
+        """A score as tables print that metric."""
+        shown = self.builder.registry.metrics[metric]
+        return number(shown.scale * score, shown.decimals)
+
+    def printed_gap(self, metric: str, gap: float) -> str:
+        """A difference of two scores as tables print that metric, with its sign."""
+        shown = self.builder.registry.metrics[metric]
+        return signed(shown.scale * gap, shown.decimals)
 
     def mean(self, method: GridRow, score: str) -> float | None:
         """A score's mean over the seeds, as a fraction; None where it is not known of all of them."""
