@@ -251,6 +251,7 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
     [
         (b"", r"train\.csv is empty"),
         (b"text,intent\n", r"no row in these files"),
+        ("text,intent\na,b\n".encode("utf-16-le"), r"train\.csv:1: this line has zero bytes, as UTF-16 does; save the"),
         (b"txt,intent\na,b\n", r'train\.csv:1: there is no column "text"; did you mean "txt"\?'),
         (b"text;intent\na;b\n", r'separated by ","; name ";" as the delimiter'),
         (b"utterance,intent\na,b\n", r'there is no column "text"; known: intent, utterance\. Values'),

@@ -120,6 +120,8 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
             if header is None:
                 raise UserError(f"{path} is empty; a header line is expected.")
             last = reader.line_num
+            if any("\0" in name for name in header):
+                raise UserError(f"{path}:{last}: this line has zero bytes, as UTF-16 does; save the file as UTF-8.")
             if header[0].startswith("sep="):
                 raise UserError(
                     f"{path}:{last}: this line is a spreadsheet's note of its delimiter; take it out, and name that "
