@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 import torch
 
 from benchmark.data import load_corpus
-from benchmark.losses import rau_loss
 from benchmark.models import build_encoder, build_head, hyperspherical_label_vectors
 from benchmark.own_data import OwnFiles, write_own_entries
 from benchmark.plan import make_plan
@@ -72,24 +72,44 @@ def test_the_tutorial_of_own_data_and_own_parts_runs_as_written(experiments: Pat
     assert re.search(line, told.stdout, flags=re.MULTILINE)
 
 
+# The KL term, then RAU.
+WITHOUT_AND_WITH = [("hs_alone", "without_rau"), ("without_both", "without_hs")]
+
+
 def test_the_advised_method_in_ones_own_training_as_written() -> None:
     given: dict[str, Any] = {}
     exec(re.findall(r"```python\n(.*?)```", DOCS["using_results.md"], flags=re.DOTALL)[1], given)
-    registry = load_registry(EXPERIMENTS)
-    declared = registry.methods.heads["hyperspherical"]
-    ours, theirs = given["HypersphericalHead"](16, 5), build_head(declared, 16, 5, torch.Generator())
-    encoded, labels = torch.randn(8, 16, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 5
-    torch.testing.assert_close(ours.eval()(encoded), theirs.eval()(encoded))
-    assert declared.dropout == ours.dropout.p
-    logits, rau = ours(encoded), registry.methods.losses["rau"]
-    plain = torch.nn.functional.cross_entropy(logits, labels)
-    torch.testing.assert_close(given["loss"](logits, labels, None), plain)
-    torch.testing.assert_close(given["loss"](logits, labels, 0.9), plain + rau.weight * rau_loss(logits, labels, 0.9))
-    numbers = logits.numpy()
-    probabilities = given["calibrated"](numbers, numbers, labels.numpy())
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(320).reshape(4, 80) % 20
+    inputs = torch.eye(20)[labels] + 0.3 * torch.randn(4, 80, 20, generator=generator)
+    batches = list(zip(inputs, labels, strict=True))
+
+    def trained(method: str, loop: Callable[..., None]) -> torch.Tensor:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(20, 32), given["head"](method, 32, 20))
+        loop(model, torch.optim.SGD(model.parameters(), lr=1.0))
+        return model.eval()(inputs[0]).detach()
+
+    def as_written(method: str) -> Callable[..., None]:
+        return lambda model, optimiser: given["train"](method, model, batches, 20, 12, optimiser, torch.device("cpu"))
+
+    def by_hand(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> None:
+        for _ in range(12):
+            for texts, answers in batches:
+                torch.nn.functional.cross_entropy(model(texts), answers).backward()
+                optimiser.step()
+                optimiser.zero_grad()
+
+    for method in ("bert", "hs_alone"):
+        torch.testing.assert_close(trained(method, as_written(method)), trained(method, by_hand))
+    logits = {method: trained(method, as_written(method)) for pair in WITHOUT_AND_WITH for method in pair}
+    for without, having in WITHOUT_AND_WITH:
+        assert not torch.allclose(logits[without], logits[having], atol=1e-3)
+    numbers, answers = logits["hs_alone"].numpy(), labels[0].numpy()
+    probabilities = given["calibrated"](numbers, numbers, answers)
     assert (probabilities.argmax(axis=1) == numbers.argmax(axis=1)).all()
-    for calibrator in registry.methods.calibrators.keys() - {"mc_dropout", "deep_ensemble"}:
-        found = given["calibrated"](numbers, numbers, labels.numpy(), calibrator)
+    for calibrator in given["METHODS"].calibrators.keys() - {"mc_dropout", "deep_ensemble"}:
+        found = given["calibrated"](numbers, numbers, answers, calibrator)
         np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
