@@ -87,7 +87,7 @@ MISTAKES = [
     ("profiles", "{dataset: tnews, learning_rate", "{dataset: tnwes, learning_rate", r"training\.1\.dataset: there is no data set in this profile \"tnwes\""),
     ("profiles", "betas: [0.9, 0.999]", "betas: [0.9, 1.0]", r"profiles\.paper\.training\.0\.betas\.1: input should be less than 1, not 1\.0\.$"),
     ("profiles", "betas: [0.9, 0.999]", "betas: [0.9]", r"profiles\.paper\.training\.0\.betas: item 2 of the list is missing\.$"),
-    ("profiles", "betas: [0.9, 0.999]", "betas: [0.9, 0.99, 0.9]", r"profiles\.paper\.training\.0\.betas: at most 2 can be given\.$"),
+    ("profiles", "betas: [0.9, 0.999]", "betas: [0.9, 0.99, 0.9]", r"profiles\.paper\.training\.0\.betas: at most 2 can be given, not 3\.$"),
     ("profiles", "max_gradient_norm: 1.0", "max_gradient_norm: null", r"profiles\.paper\.training\.0: max_gradient_norm: nothing is given; write none, the word\.$"),
     ("profiles", "warmup_share: 0.1", "warmup_share: null", r"training\.0: warmup_share: nothing is given; give a value, or leave the key out\.$"),
     ("profiles", "warmup_share: 0.1", "warmup_share:", r"profiles\.yaml:\d+: profiles\.paper\.training\.0\.warmup_share has nothing after it; give a value, or leave it out\.$"),

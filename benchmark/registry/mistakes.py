@@ -75,7 +75,7 @@ def _alone(item: Any, ending: str) -> str:
         case "too_short":
             return f"at least {context['min_length']} is needed"
         case "too_long":
-            return f"at most {context['max_length']} can be given"
+            return f"at most {context['max_length']} can be given, not {context['actual_length']}"
         case kind if kind in _EXPECTED:
             return f"{_EXPECTED[kind]} is expected{ending}"
     return f"{item['msg'][0].lower()}{item['msg'][1:]}{ending}"
