@@ -117,7 +117,8 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
     name = f"recommendation{of}{'' if by == 'ece' else f'.by_{by}'}.md"
     found = recommend(builder, tables.values(), by)
     if not found:
-        return {name: f"### {title}\n\nNone: {_TOO_FEW.format(_missing_in(_built(builder, tables)))}\n"}
+        why = markdown.escape(_TOO_FEW.format(_missing_in(_built(builder, tables))))
+        return {name: f"### {title}\n\nNone: {why}\n"}
     paragraphs = []
     for item in found:
         answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
@@ -134,7 +135,7 @@ def ranking_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") 
     name = f"ranking{of}.md"
     found = rank_methods(builder, tables.values())
     if not found:
-        why = _TOO_FEW_FOR_RANKS.format(_missing_in(_built(builder, tables)))
+        why = markdown.escape(_TOO_FEW_FOR_RANKS.format(_missing_in(_built(builder, tables))))
         return {name: f"### Ranks under every measure\n\nNone: {why}\n"}
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     text = ["### Ranks under every measure", *note, _ABOUT_RANKS, *(ranking_to_markdown(one) for one in found)]
