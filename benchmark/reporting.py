@@ -1,6 +1,6 @@
 """Texts and files of a report: tables, claims, advice, figures and the page of one profile, from a grid builder."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmark.claims import judge_all, size_rule
@@ -74,7 +74,8 @@ def differences_in(
             without[grid.name] = f"no row of {method} and another one" if method else "no two rows to compare"
         elif all(gap.estimate is None for gap in made.gaps):
             rows_of = in_a_row(made.reference_labels)
-            without[grid.name] = f"no results of {rows_of} and another row with the same seeds{_missing_in([grid])}"
+            why = _in_brackets(gap.missing for gap in made.gaps)
+            without[grid.name] = f"no results of {rows_of} and another row with the same seeds{why}"
         else:
             found[grid.name] = made
     if markup == "markdown":
@@ -89,8 +90,11 @@ def _built(builder: GridBuilder, tables: Mapping[str, Table]) -> list[Grid]:
 
 def _missing_in(grids: list[Grid]) -> str:
     """In brackets, why cells of tables are missing, if any are."""
-    reasons = dict.fromkeys(cell.why_missing for grid in grids for cell in grid.cells if cell.mean is None)
-    found = "; ".join(filter(None, reasons))
+    return _in_brackets(cell.why_missing for grid in grids for cell in grid.cells if cell.mean is None)
+
+
+def _in_brackets(why_missing: Iterable[str | None]) -> str:
+    found = "; ".join(filter(None, dict.fromkeys(why_missing)))
     return f" (missing: {found})" if found else ""
 
 
