@@ -89,8 +89,9 @@ def poscal_reverse_loss(logits: Tensor, posterior_table: Tensor) -> Tensor:
     """Mean over the batch of KL(p || q), summed over labels, with q as in ``poscal_loss``.
 
     Where q is NaN the table says nothing: the term is 0 and has no gradient. Elsewhere q is held at or above 1e-8, so a
-    probability p in a bin whose share is 0 costs up to 18 p nats. Source: the other reading of Jung et al., 2020
-    (PosCal), "the difference between predicted and empirical posterior".
+    probability p in a bin whose share is 0 costs up to 18 p nats. Source: Jung et al., 2020 (PosCal), in the other
+    direction than their published code; HS-RAU's paper, which adds "the KL loss between predicted probability and
+    empirical probability", names none.
     """
     log_p = functional.log_softmax(logits.float(), dim=1)
     q = _empirical_posterior(log_p, posterior_table)

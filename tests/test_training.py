@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import XLNetConfig, XLNetModel
 
 from benchmark import losses
 from benchmark.data import load_corpus
@@ -40,7 +41,7 @@ from benchmark.training import prediction
 from benchmark.training.gradients import backward
 from benchmark.training.loop import LabelledTexts, Trained, TrainingData, train
 from benchmark.training.objective import Diverged, Objective
-from benchmark.training.optimiser import set_learning_rate
+from benchmark.training.optimiser import build_optimiser, set_learning_rate
 from benchmark.training.prediction import Model, predict, predict_with_dropout
 from tests.conftest import EXPERIMENTS
 
@@ -471,6 +472,22 @@ def test_training_means_what_it_meant(bench: Bench, method: str) -> None:
     version, expected = GOLDEN[method]
     assert run.training_version == version
     assert found == pytest.approx(expected, abs=5e-4)
+
+
+def test_weight_decay_spares_biases_whatever_their_shape(bench: Bench) -> None:
+    """XLNet's attention has biases of two dimensions."""
+    settings = bench.run("bert", weight_decay=0.05).optimisation
+    config = XLNetConfig(vocab_size=10, d_model=8, n_layer=1, n_head=2, d_inner=8)
+    encoder, head = XLNetModel(config), torch.nn.Linear(8, 3)
+    optimiser, parameters = build_optimiser(settings, encoder, head, CPU)
+    assert len(parameters) == len([*encoder.parameters(), *head.parameters()])
+    names = {id(parameter): name for module in (encoder, head) for name, parameter in module.named_parameters()}
+    decayed, spared = ({names[id(parameter)] for parameter in group["params"]} for group in optimiser.param_groups)
+    assert [group["weight_decay"] for group in optimiser.param_groups] == [0.05, 0.0]
+    assert all("bias" not in name and "layer_norm" not in name for name in decayed)
+    assert all("bias" in name or "layer_norm" in name for name in spared)
+    assert {"layer.0.rel_attn.r_w_bias", "layer.0.rel_attn.layer_norm.weight", "bias"} < spared
+    assert {"layer.0.rel_attn.q", "weight"} < decayed
 
 
 @pytest.mark.parametrize("method", ["bert", "ls", "poscal", "avuc", "hs_rau"])

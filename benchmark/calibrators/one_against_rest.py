@@ -50,7 +50,7 @@ def fit_isotonic(probabilities: ArrayLike, right: ArrayLike) -> Map:
 def fit_histogram(probabilities: ArrayLike, right: ArrayLike, bins: int) -> Map:
     """Histogram binning: the share of right ones in each of ``bins`` bins of equal width; an empty bin says nothing,
     and a probability in it stays as it is. Source: Zadrozny and Elkan, 2001, who have bins of equal numbers of rows;
-    of equal width in Guo et al., 2017. (Of many labels nearly every row then falls into the lowest bin.)
+    Guo et al., 2017, name both. (Of many labels nearly every row falls into the lowest bin of equal ones.)
     """
     index = bin_indices(np.asarray(probabilities, dtype=np.float64), bins)
     count = np.bincount(index, minlength=bins)

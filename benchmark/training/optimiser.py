@@ -1,5 +1,8 @@
 """The optimiser and its learning rate."""
 
+from itertools import compress
+from operator import not_
+
 import torch
 from torch import nn
 
@@ -9,16 +12,20 @@ from benchmark.specs import Optimisation
 def build_optimiser(
     settings: Optimisation, encoder: nn.Module, head: nn.Module, device: torch.device
 ) -> tuple[torch.optim.Optimizer, list[nn.Parameter]]:
-    """AdamW; weight decay on matrices only, not on biases and layer norms, as BERT was trained."""
-    parameters = [
-        parameter for module in (encoder, head) for parameter in module.parameters() if parameter.requires_grad
+    """AdamW; weight decay on matrices only, not on biases (those of XLNet's attention have two dimensions) and layer
+    norms, as BERT was trained.
+    """
+    named = [
+        (name, parameter)
+        for module in (encoder, head)
+        for name, parameter in module.named_parameters()
+        if parameter.requires_grad
     ]
+    decayed = [parameter.ndim >= 2 and not name.endswith("bias") for name, parameter in named]
+    parameters = [parameter for _, parameter in named]
     groups = [
-        {
-            "params": [parameter for parameter in parameters if parameter.ndim >= 2],
-            "weight_decay": settings.weight_decay,
-        },
-        {"params": [parameter for parameter in parameters if parameter.ndim < 2], "weight_decay": 0.0},
+        {"params": list(compress(parameters, decayed)), "weight_decay": settings.weight_decay},
+        {"params": list(compress(parameters, map(not_, decayed))), "weight_decay": 0.0},
     ]
     fused = device.type in ("cpu", "cuda")
     optimiser = torch.optim.AdamW(
