@@ -105,6 +105,17 @@ def test_a_quote_that_takes_in_other_rows_is_told_where_tabs_separate(tmp_path: 
     assert row.text == 'two\nlines, a "quote"\nand\ta tab'
 
 
+def test_a_quote_that_nothing_closes_is_told_where_it_begins(tmp_path: Path) -> None:
+    lines = [f"text {row},label" for row in range(50)]
+    lines[20] = '"' + lines[20]
+    write(tmp_path, "a.csv", "text,intent\n\n" + "\n".join(lines) + "\n")
+    with pytest.raises(UserError, match=r"a\.csv:23: a quote that a value begins with here is never closed; write"):
+        list(read_rows(tmp_path / "mine" / "a.csv", "csv", "text", ("intent",), ","))
+    write(tmp_path, "b.csv", 'text,"intent\na,b\n')
+    with pytest.raises(UserError, match=r"b\.csv:1: a quote that a value begins with here is never closed"):
+        list(read_rows(tmp_path / "mine" / "b.csv", "csv", "text", ("intent",), ","))
+
+
 @pytest.mark.parametrize("swallowed", [1, 5])
 @pytest.mark.parametrize("label_first", [False, True])
 def test_a_quote_that_takes_in_other_rows_is_told_by_their_labels(
@@ -261,7 +272,8 @@ def test_a_wrong_row_stops_with_file_and_line(tmp_path: Path, row: dict, sentenc
         (b"text,intent\na,b\nc\n", r"train\.csv:3: 1 values where the header names 2 columns"),
         (b"text,intent\na,b\n\"c\nd\",b,e\n", r"train\.csv:3: 3 values where"),
         (b"text,intent\na,b\nc,\n", r"train\.csv:3: this row has no label"),
-        (b"text,intent\na,b\n\"open,b\n", r"train\.csv:\d+: this is not CSV"),
+        (b"text,intent\na,b\n\"open,b\n", r"train\.csv:3: a quote that a value begins with here is never closed"),
+        (b"text,intent\na,b\n\"c\"d,b\n", r"train\.csv:3: this is not CSV: ',' expected after"),
         (b"text,intent\n\xe4\xf6,b\n", r"train\.csv:2: this is not UTF-8; save"),
     ],
 )  # fmt: skip
@@ -581,3 +593,15 @@ def test_remarks_name_the_first_of_what_they_count(tmp_path: Path) -> None:
     report = check_corpus(load_corpus("mine", dataset(), [tmp_path]))
     alike = "labels that differ from another only by blanks, capitals or how letters are encoded: 4"
     assert any(remark.startswith(f'{alike} ("CARD", "Card", "c ard", ...)') for remark in report.remarks())
+
+
+def test_remarks_show_long_labels_whole_and_mark_what_they_cut(tmp_path: Path) -> None:
+    """Labels that differ in a capital at their end were shown as the same 40 letters."""
+    labels = [f"a request to change the address of an account ({kind})" for kind in ("Private", "private")]
+    text = "a text that is too long to be shown " * 3
+    rows = [*(f"text {n},{label}" for n, label in enumerate(labels * 6)), *(f"{text},{label}" for label in labels)]
+    write(tmp_path, "train.csv", "text,intent\n" + "\n".join(rows) + "\n")
+    write(tmp_path, "test.csv", f"text,intent\nnew,{labels[0]}\nnewer,{labels[1]}\n")
+    remarks = check_corpus(load_corpus("mine", dataset(), [tmp_path])).remarks()
+    assert any(remark.endswith(f'encoded: 2 ("{labels[0]}", "{labels[1]}")') for remark in remarks)
+    assert f'texts with more than one label: 1 ("{text[:39]}…")' in remarks

@@ -455,6 +455,11 @@ def test_a_name_does_not_silently_come_to_stand_for_other_columns(experiments: P
     ):
         write_own_entries(experiments, files(path, label="domain"), None, SMALL)
     assert (experiments / "own" / "mine.yaml").read_text(encoding="utf-8") == written
+    test = tmp_path / "elsewhere" / "test.csv"  # the folder of both files is another one, the training file is not
+    test.parent.mkdir()
+    test.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(UserError, match="stands for the same file with another --test-data already; choose another"):
+        write_own_entries(experiments, replace(files(path), test=test), None, SMALL)
     fewer = write_own_entries(experiments, files(path), None, SMALL, ["bert", "ts"], [0])  # which is said
     assert fewer.no_more == ["vector", "beta", "isotonic", "histogram", "ls", "poscal", "avuc", "hs_rau"]
     other = write_own_entries(experiments, files(path), None, "multilingual_e5_small", ["bert", "ls"])

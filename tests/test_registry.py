@@ -19,7 +19,9 @@ from benchmark.registry import (
     resolve_run,
     select_tables,
     table_subjects,
+    to_yaml,
 )
+from benchmark.registry.yaml_files import read_yaml
 from tests.conftest import EXPERIMENTS, PROJECT
 
 TABLES = [
@@ -56,6 +58,15 @@ def mistake(folder: Path) -> str:
 
 def test_the_nine_tables_are_there() -> None:
     assert list(load_registry(EXPERIMENTS).tables)[: len(TABLES)] == TABLES
+
+
+def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
+    """Also a text that holds what ends a line in YAML, which a column's name may."""
+    values = {"columns": ["text\x85", "2e-5", " a", "b\u2028c", "d\ne", "yes", "010"], "rows": 3}
+    path = tmp_path / "values.yaml"
+    path.write_bytes(to_yaml(values).encode())
+    read, _ = read_yaml(path)
+    assert read == values
 
 
 # ruff: noqa: E501 (a line a mistake)

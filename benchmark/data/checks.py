@@ -13,7 +13,7 @@ from benchmark.splits import SPLITS
 _FEW_TEST_ROWS = 200
 _FEW_VALIDATION_ROWS = 10  # a label
 _EXAMPLES = 3
-_LONGEST_EXAMPLE = 40
+_LONGEST_TEXT, _LONGEST_LABEL = 40, 100
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ class CorpusReport:
             ),
             "test texts that are training or validation texts, too": str(self.test_texts_seen_before or ""),
             "texts with more than one label": (
-                _counted(self.conflicting_texts) if with_texts else str(len(self.conflicting_texts) or "")
+                _counted(self.conflicting_texts, _LONGEST_TEXT)
+                if with_texts
+                else str(len(self.conflicting_texts) or "")
             ),
             "empty texts": str(self.empty_texts or ""),
             "labels without a training row": _counted(self.labels_without_training_rows),
@@ -116,11 +118,12 @@ def _nearly_alike(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for group in alike.values() if len(group) > 1 for name in group)
 
 
-def _counted(names: tuple[str, ...]) -> str:
+def _counted(names: tuple[str, ...], longest: int = _LONGEST_LABEL) -> str:
     """How many, and the first of them; nothing for none."""
     if not names:
         return ""
-    shown = [json.dumps(name[:_LONGEST_EXAMPLE], ensure_ascii=False) for name in names[:_EXAMPLES]]
+    cut = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names[:_EXAMPLES]]
+    shown = [json.dumps(name, ensure_ascii=False) for name in cut]
     return f"{len(names)} ({', '.join([*shown, *(['...'] if len(names) > _EXAMPLES else [])])})"
 
 

@@ -20,6 +20,8 @@ class Row(NamedTuple):
     place: str
 
 
+_DOUBLED = 'write a quote that is part of a text as "" within quotes'
+
 # From a file and the columns wanted to records, each with its line.
 _Reader = Callable[[Path, tuple[str, ...]], Iterator[tuple[int, dict[str, Any]]]]
 
@@ -115,6 +117,7 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
+        last = 0
         try:
             header = next((values for values in reader if values), None)
             if header is None:
@@ -149,6 +152,10 @@ def _read_csv(path: Path, columns: tuple[str, ...], delimiter: str) -> Iterator[
                 yield line, dict(zip(header, values, strict=True))
             _check_quoted(path, spanning, intents, labels, delimiter)
         except csv.Error as error:
+            if str(error) == "unexpected end of data":
+                raise UserError(
+                    f"{path}:{last + 1}: a quote that a value begins with here is never closed; {_DOUBLED}."
+                ) from None
             raise UserError(f"{path}:{reader.line_num}: this is not CSV: {error}.") from None
 
 
@@ -172,7 +179,7 @@ def _check_quoted(
         if len(parts) > 1 and len(found) == len(parts) and elsewhere and not numbers:
             raise UserError(
                 f"{path}:{line}: the quote that a value begins with here is closed {len(parts) - 1} lines further "
-                'down, after what looks like other rows; write a quote that is part of a text as "" within quotes.'
+                f"down, after what looks like other rows; {_DOUBLED}."
             )
 
 

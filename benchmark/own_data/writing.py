@@ -141,10 +141,10 @@ def _entries_before(path: Path, source: dict[str, Any]) -> dict[str, Any] | None
         )
     entries: dict[str, Any] = yaml.safe_load(rest)
     there = entries["datasets"][path.stem]["source"]
-    other = [key for key in there.keys() | source.keys() if there.get(key) != source.get(key)]
-    if {"folder", "train"} & set(other):
-        file = Path(there["folder"]) / there["train"][0]
+    file = Path(there["folder"]) / there["train"][0]
+    if file != Path(source["folder"]) / source["train"][0]:
         raise UserError(f'The name "{path.stem}" stands for {file} already; choose another by --name.')
+    other = [key for key in there.keys() | source.keys() if _part(there, key) != _part(source, key)]
     if other:
         options = " and ".join(sorted(_OPTIONS.get(key, key) for key in other))
         raise UserError(
@@ -152,6 +152,15 @@ def _entries_before(path: Path, source: dict[str, Any]) -> dict[str, Any] | None
             f"choose another by --name, or delete {path}."
         )
     return entries
+
+
+def _part(source: dict[str, Any], key: str) -> Any:
+    """A part of a source, files from the root: the folder of them all is another one where a file is added."""
+    if key == "folder":
+        return None
+    if key in ("train", "validation", "test"):
+        return [Path(source["folder"]) / file for file in source.get(key) or []]
+    return source.get(key)
 
 
 def _check_words(name: str, source: PretrainedSource | BuiltSource, texts: Sequence[str], file: Path) -> None:

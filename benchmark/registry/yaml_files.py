@@ -20,6 +20,9 @@ _NUMBER_READ_AS_ANOTHER = re.compile(r"[-+]?(0[0-9_]+|[0-9][0-9_]*(:[0-9]+)+(\.[
 # ... and an exponent without a decimal point makes a text.
 _NUMBER_READ_AS_TEXT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 
+# It ends a line, which a text without quotes would go on after.
+_NEXT_LINE = "\x85"
+
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     """The mapping that a YAML file holds, and the line of each key or item by its path.
@@ -64,7 +67,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "'" if _NUMBER_READ_AS_TEXT.fullmatch(text) else None
+    style = "'" if _NUMBER_READ_AS_TEXT.fullmatch(text) else '"' if _NEXT_LINE in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
