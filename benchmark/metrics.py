@@ -51,6 +51,7 @@ def ece_if_calibrated(probabilities: ArrayLike, n_bins: int = 10) -> float:
     """
     rows = np.asarray(probabilities)
     p, _ = _checked(rows, np.zeros(len(rows), dtype=np.int64), n_bins)
+    p = np.minimum(p, 1.0)  # rows may sum to a rounding error more
     n_rows, n_labels = p.shape
     cells = bin_indices(p.ravel(), n_bins).reshape(n_rows, n_labels) + n_bins * np.arange(n_labels)
 

@@ -122,7 +122,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
     found = recommend(builder, tables.values(), by)
     if not found:
         why = markdown.escape(_TOO_FEW.format(_missing_in(_built(builder, tables))))
-        return {name: f"### {title}\n\nNone: {why}\n"}
+        return {name: f"### {markdown.escape(title)}\n\nNone: {why}\n"}
     paragraphs = []
     for item in found:
         answer, *more = (markdown.escape(sentence) for sentence in item.sentences)
@@ -131,7 +131,7 @@ def advice_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "", b
         )
     note = [markdown.escape(builder.profile.note)] if builder.profile.note else []
     last = " ".join([rule_in_words(builder.registry, by), *([ONE_SEED] if len(builder.seeds) == 1 else [])])
-    return {name: "\n\n".join([f"### {title}", *note, *paragraphs, last]) + "\n"}
+    return {name: "\n\n".join([f"### {markdown.escape(title)}", *note, *paragraphs, markdown.escape(last)]) + "\n"}
 
 
 def ranking_in(builder: GridBuilder, tables: Mapping[str, Table], of: str = "") -> dict[str, str]:

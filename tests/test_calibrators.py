@@ -46,6 +46,12 @@ def test_one_row_that_is_right_is_made_as_sure_as_may_be() -> None:
     assert fit_temperature([[5.0, 0.0]], [0]) == LOWEST_TEMPERATURE
 
 
+@pytest.mark.parametrize(("lowest", "highest"), [(-1, 5), (5, 1), (0, 100), (float("nan"), 3), (1, float("inf"))])
+def test_impossible_bounds_are_refused(lowest: float, highest: float) -> None:
+    with pytest.raises(ValueError, match="bounds of a temperature must be 0 < lowest < highest"):
+        fit_temperature(np.eye(3), [0, 1, 2], lowest, highest)
+
+
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(2, 5), st.floats(1e-3, 1e3))
 @settings(max_examples=80, deadline=None)
 def test_never_worse_than_no_scaling_and_never_another_prediction(seed: int, n: int, k: int, scale: float) -> None:

@@ -10,6 +10,7 @@ from scipy.stats import false_discovery_control
 from benchmark.page.details import detail
 from benchmark.registry import Registry, Subject
 from benchmark.render import differences_to_latex, differences_to_markdown
+from benchmark.render.text import TextCell, gap_text
 from benchmark.reporting import advice_in, differences_in, ranking_in, write_all
 from benchmark.significance import paired_difference
 from benchmark.store import KnownResults
@@ -195,6 +196,10 @@ def test_references_are_the_first_of_their_names_in_the_table_or_in_each_group()
     assert twice.reference_labels == ("A",)
     added = replace(grid, groups=((grid.groups[0][0], replace(grid.groups[0][1], label="+ TS")),))
     assert differences(added, {"b"}, per_group=True).reference_labels == ("A + TS",)
+    below = replace(
+        grid, groups=(grid.groups[0], (grid.groups[1][0], replace(grid.groups[1][1], key="x", label="+ X")))
+    )
+    assert differences(below, {"x"}, per_group=False).reference_labels == ("C + X",)  # of its group, not the table's
     every = differences(grid, {row.key for row in grid.every_row}, per_group=True)
     assert len(every.groups) == len(grid.groups)  # the page has them all
 
@@ -207,6 +212,14 @@ def results_of_main(registry: Registry) -> list:
             result = made_result(registry, Subject("tnews", "base", method), seed)
             made.append(with_scores(result, f1=0.5 + seed / 100 + lead, ece=0.4 + lead))
     return made
+
+
+def test_what_is_printed_as_0_is_neither_better_nor_worse() -> None:
+    """Beyond noise it may be, by less than the digits show: +0.00 in bold would say what no reader can see."""
+    one, two = cell((70.0, 70.0), noise(0, 1e-6)), cell((70.001, 70.001), noise(1, 1e-6))
+    (gap,) = differences(table([("a", [one]), ("b", [two])]), {"a"}, per_group=False).gaps
+    assert gap.verdict == "better"
+    assert gap_text(gap) == TextCell("+0.00")
 
 
 def test_the_papers_differences_stand_below_ours(registry: Registry) -> None:

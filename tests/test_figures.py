@@ -256,7 +256,7 @@ def test_all_letters_stand_on_the_sheet() -> None:
     handles = [Line2D([], [], label=f"A method of some length, no. {number}") for number in range(16)]
     footer = ("WWWWW MMMMM " * 30, "9" * 400)
     with house_style(["DejaVu Sans"]):
-        sheet = Sheet(Words("Title", footer), body_height=1.0, legend=handles, columns=8)
+        sheet = Sheet(Words("A title of many words " * 8, footer), body_height=1.0, legend=handles, columns=8)
         canvas = FigureCanvasAgg(sheet.figure)
         canvas.draw()
     renderer, page = canvas.get_renderer(), sheet.figure.bbox
@@ -388,6 +388,22 @@ def test_labels_that_are_drawn_alike_bear_their_numbers(registry: Registry) -> N
         (axes,) = composer.draw(registry.figures["per_label"], "tnews").axes
         names = [label.get_text().split("  ")[0] for label in axes.get_yticklabels()]
     assert {"play (label 1)", "play (label 2)", "stop"} < set(names)
+
+
+def test_labels_that_differ_where_there_is_no_room_bear_their_numbers(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    name = "customer_account_management_request_change_of_{}_which_is_for_the_whole_of_a_business_account"
+    names = [*(name.format(what) for what in ("address", "e_mail")), "stop", "go", "wait", "\u202eright to left"]
+    data = result.data.model_copy(update={"label_names": names, "train_label_counts": [15, 15, 1, 2, 3, 4]})
+    made = [result.model_copy(update={"data": data})]
+    composer = Composer(registry, "tiny", KnownResults.of(made), tiny_inputs(), (0,))
+    with composer.house_style():
+        (axes,) = composer.draw(registry.figures["per_label"], "tnews").axes
+        drawn = [label.get_text() for label in axes.get_yticklabels()]
+    alike = [text for text in drawn if "…" in text]
+    assert len(set(alike)) == 2
+    assert all(text.endswith((" (label 1)  15", " (label 2)  15")) for text in alike)
+    assert "right to left  4" in drawn  # without the mark, which would turn the count, too
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(

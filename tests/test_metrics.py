@@ -98,6 +98,7 @@ def test_ece_by_chance_is_smaller_for_surer_models_and_more_rows() -> None:
     assert metrics.ece_if_calibrated(sure) < metrics.ece_if_calibrated(unsure)
     assert metrics.ece_if_calibrated(unsure) < metrics.ece_if_calibrated(unsure[:40]) / 2
     assert metrics.ece_if_calibrated(np.eye(5)) == 0  # what is certain happens
+    assert metrics.ece_if_calibrated(np.eye(5) * (1 + 1e-7)) == 0  # and what is so but for a rounding error
     assert metrics.ece_if_calibrated([[0.5, 0.5]]) == pytest.approx(1.0)  # whichever it is, both are half off
 
 

@@ -238,6 +238,25 @@ def test_rows_of_like_names_are_told_apart_once_sorted(page: str) -> None:
     assert '<span class="full">tiny xlnet + HS-RAU</span>' in page
 
 
+def test_a_row_that_begins_several_groups_has_its_name_once(registry: Registry, results: list[Result]) -> None:
+    main = registry.tables["main"]
+    rows = {row.method: row for row in main.every_row}
+    grouped = main.model_copy(update={"rows": tuple((rows["bert"], rows[name]) for name in ("ts", "ls"))})
+    page = render(replace(registry, tables={**registry.tables, "main": grouped}), results, names=("main",))
+    headings = re.findall(r"<th[^>]*>\s*(BERT[^<]*?)\s*</th>", page)
+    assert headings[:2] == ["BERT", "BERT"]
+    assert "BERT BERT" not in page
+
+
+def test_methods_of_one_label_are_told_apart_in_the_diagrams(registry: Registry, results: list[Result]) -> None:
+    methods = registry.methods.methods
+    methods = methods | {"ls": methods["ls"].model_copy(update={"label": "BERT"})}
+    named = replace(registry, methods=registry.methods.model_copy(update={"methods": methods}))
+    found = diagram_data(builder(named, results), select_tables(named, "tiny", ["main"]), (0, 1))
+    labels = [method["label"] for method in found["settings"][1]["methods"]]
+    assert labels == ["BERT (bert)", "TS", "BERT (ls)", "AVUC", "HS-RAU"]
+
+
 def test_every_table_of_the_profile_has_a_page(registry: Registry) -> None:
     page = render(registry, [], seeds=(), judgements=[], names=("all",))
     assert re.findall(r'<span class="number">Table (\w)</span>', page) == list("12345BCDE")

@@ -1,5 +1,7 @@
 """Ranks under every measure, and how far they agree with those of ECE."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmark.ranking import RANKED_BY, Ranking, rank_methods
@@ -86,6 +88,9 @@ def test_a_method_whose_temperature_was_not_found_has_no_rank(registry: Registry
     assert dict(zip(found.methods, found.ranks, strict=True))["LS"][1] == 3
     assert found.without_optimum == ("TS",)
     assert "Left out, because no temperature was found: TS." in ranking_to_markdown(found)
+    named = replace(found, without_optimum=("*mine*",), short=("<b>x</b>",))
+    assert r"found: \*mine\*." in ranking_to_markdown(named)
+    assert "&lt;b&gt;x&lt;/b&gt;" in ranking_to_markdown(named)
 
 
 def test_a_method_that_lacks_a_measure_is_left_out_and_the_others_are_ranked(registry: Registry) -> None:

@@ -1,5 +1,6 @@
 """Grids and their rendering: means, spreads, what is best, what is missing; names come through as themselves."""
 
+import io
 import math
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmark.claims import judge_all
@@ -26,7 +28,7 @@ from benchmark.registry import (
     select_tables,
     validation_view,
 )
-from benchmark.render import claims_to_latex, differences_to_latex, to_document, to_latex, to_markdown
+from benchmark.render import claims_to_latex, differences_to_latex, to_csv, to_document, to_latex, to_markdown
 from benchmark.render import text as render_text
 from benchmark.render.latex import escape as latex_escape
 from benchmark.render.markdown import escape as markdown_escape
@@ -688,7 +690,21 @@ def test_latex_escapes_leave_no_active_character(name: str) -> None:
 
 
 def test_latex_draws_no_two_letters_as_one() -> None:
-    assert latex_escape("by --redo, ---, ''so'', ``so``, ?`") == "by -{}-redo, -{}-{}-, '{}'so'{}', `{}`so`{}`, ?{}`"
+    assert latex_escape("by --redo, ---, ''so''") == "by -{}-redo, -{}-{}-, '{}'so'{}'"
+    assert latex_escape("`so`, ?`") == r"\textasciigrave{}so\textasciigrave{}, ?\textasciigrave{}"
+
+
+def test_labels_come_through_a_csv_file_as_themselves(registry: Registry) -> None:
+    result = made_result(registry, Subject("tnews", "base", "bert"))
+    names = ["a\rb", "a\nb", 'a "b", c', " a", "\u4f60\u597d", "01"]
+    named = result.model_copy(update={"data": result.data.model_copy(update={"label_names": names})})
+    scores, by_label = (pd.read_csv(io.StringIO(text)) for text in to_csv([named], lambda *_: "bert"))
+    assert by_label["label"].tolist() == names * len(result.views)
+    assert by_label["training_rows"].tolist() == result.data.train_label_counts * len(result.views)
+    assert scores["value"].tolist() == [value for view in result.views for value in view.scores.values()]
+    assert scores["temperature"].isna().tolist() == [
+        view.temperature is None for view in result.views for _ in view.scores
+    ]
 
 
 def test_a_caption_ends_before_the_next_sentence() -> None:

@@ -25,8 +25,11 @@ def fit_temperature(
     (T = highest). Rows that are already probabilities are taken as scores like any other: pass their logarithm
     instead.
 
-    Raises ValueError on wrong shapes, labels out of range, values that are not finite. Source: Guo et al., 2017.
+    Raises ValueError on wrong shapes, labels out of range, values that are not finite, bounds that are not
+    0 < lowest < highest. Source: Guo et al., 2017.
     """
+    if not 0 < lowest < highest < np.inf:
+        raise ValueError(f"the bounds of a temperature must be 0 < lowest < highest, not {lowest} and {highest}")
     logits, labels = checked(logits, labels)
     right = logits[np.arange(len(labels)), labels]
 

@@ -65,7 +65,7 @@ class Composer:
         self.grids = GridBuilder(registry, profile_name, finished, inputs, seeds)
         self.styles = Styles(registry.methods.methods)
         self.lettering = Lettering(self._texts(finished))
-        labels = {name: self.lettering.text(method.label, name) for name, method in registry.methods.methods.items()}
+        labels = {name: self.lettering.text(label, name) for name, label in registry.method_labels.items()}
         self.source = Source(self.grids.finder, tuple(seeds), labels)
 
     def house_style(self) -> AbstractContextManager[None]:

@@ -17,6 +17,7 @@ def diagram_data(builder: GridBuilder, tables: Mapping[str, Table], seeds: Seque
     """Plain values for JSON: settings (a data set, perhaps with changed labels or another encoder), the methods in
     each, the test views of each seed.
     """
+    labels = builder.registry.method_labels
     settings: dict[Setting, dict[str, Any]] = {}
     known: set[Subject] = set()
     for table_name, table in tables.items():
@@ -27,7 +28,8 @@ def diagram_data(builder: GridBuilder, tables: Mapping[str, Table], seeds: Seque
                 entry = settings.setdefault(
                     (subject.dataset, subject.encoder, subject.corruption), _setting(builder, subject, table_name)
                 )
-                entry["methods"].append(_method(builder, subject, views))
+                seen_in = [_seed(seed, view) for seed, view in views]
+                entry["methods"].append({"label": labels[subject.method], "seeds": seen_in})
                 if entry["table"] == table_name:
                     entry["compared"] = len(entry["methods"]) - 1
     ece_bins = builder.registry.scoring.ece_bins
@@ -44,13 +46,6 @@ def diagram_data(builder: GridBuilder, tables: Mapping[str, Table], seeds: Seque
 def _setting(builder: GridBuilder, subject: Subject, table_name: str) -> dict[str, Any]:
     """``compared``: the last method of the table in which the setting comes first; in the paper's tables, its own."""
     return {"label": _label(builder, subject), "table": table_name, "methods": [], "compared": 0}
-
-
-def _method(builder: GridBuilder, subject: Subject, views: list[tuple[int, ViewRecord]]) -> dict[str, Any]:
-    return {
-        "label": builder.registry.methods.methods[subject.method].label,
-        "seeds": [_seed(seed, view) for seed, view in views],
-    }
 
 
 def _label(builder: GridBuilder, subject: Subject) -> str:

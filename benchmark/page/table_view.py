@@ -114,9 +114,12 @@ def _papers_best(grid: Grid, per_group: bool) -> tuple[tuple[GridRow, ...], ...]
 
 
 def _full_labels(grid: Grid, group: tuple[GridRow, ...]) -> list[str]:
-    """Labels that several groups have are told apart by their group's first."""
-    labels = [row.label for row in grid.every_row]
-    return [row.label if labels.count(row.label) == 1 else f"{group[0].label} {row.label}" for row in group]
+    """Labels that different rows of several groups have are told apart by their group's first."""
+    rows_of = {label: {row.key for row in grid.every_row if row.label == label} for label in {r.label for r in group}}
+    return [
+        row.label if len(rows_of[row.label]) == 1 or row is group[0] else f"{group[0].label} {row.label}"
+        for row in group
+    ]
 
 
 def _cells(

@@ -1,5 +1,6 @@
 """All that ``experiments/`` declares, as one object."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,15 @@ class Registry:
     def dataset_label(self, profile: Profile, role: str) -> str:
         """The label of the data set that stands behind a table's name for one in this profile."""
         return self.datasets[profile.datasets[role]].label
+
+    @property
+    def method_labels(self) -> dict[str, str]:
+        """What to call each method where those of several tables stand together: its label; where another one bears the
+        same, with its name after it.
+        """
+        labels = {name: method.label for name, method in self.methods.methods.items()}
+        times = Counter(labels.values())
+        return {name: label if times[label] == 1 else f"{label} ({name})" for name, label in labels.items()}
 
     @property
     def measures(self) -> frozenset[str]:

@@ -30,6 +30,7 @@ _ESCAPES = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
     PLUS_MINUS: r"$\pm$",
     MINUS: r"$-$",
     MISSING: "--",
@@ -42,8 +43,8 @@ _ESCAPES = {
     "\r": " ",
 }
 
-# Between what TeX would draw as one: -- as a dash, '' as a quotation mark, ?` as one that stands on its head.
-_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=,)(?=,)|(?<=[?!])(?=`)")
+# Between what TeX would draw as one: -- as a dash, '' as a quotation mark.
+_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 
 _ENGINES = r"""\documentclass[10pt,landscape]{article}
 \usepackage{iftex}

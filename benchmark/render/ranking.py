@@ -27,4 +27,4 @@ def ranking_to_markdown(ranking: Ranking) -> str:
         trained_in(ranking.precisions),
         at_bound if ranking.without_optimum else "",
     ]
-    return f"{' '.join(filter(None, notes))}\n\n{text}"
+    return f"{markdown.escape(' '.join(filter(None, notes)))}\n\n{text}"

@@ -1,5 +1,6 @@
 """All scores of all results as two long tables, over all labels and label by label, for people's own analyses."""
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -71,9 +72,11 @@ def _name(part: Head | Calibrator) -> str:
 
 
 def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> str:
+    """Texts are in quotes, whatever they hold: by itself Python before 3.13 leaves a lone carriage return without."""
     import pandas as pd
 
-    return str(pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n"))
+    table = pd.DataFrame(rows, columns=columns)
+    return str(table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC))
 
 
 def _views(results: Iterable[Result], methods: Methods) -> Iterator[tuple[Result, ViewRecord, dict[str, Any]]]:

@@ -63,9 +63,13 @@ def ours_text(cell: Cell) -> str:
 
 
 def gap_text(gap: Gap) -> TextCell:
-    """A difference without its interval; in bold where it is better, marked where it is worse, beyond noise."""
-    mark = WITHOUT_OPTIMUM if gap.without_optimum else WORSE if gap.verdict == "worse" else ""
-    return TextCell(signed(gap.estimate, gap.cell.decimals), gap.verdict == "better", mark)
+    """A difference without its interval; in bold where it is better, marked where it is worse, beyond noise. One that
+    is printed as 0 is neither.
+    """
+    decimals = gap.cell.decimals
+    verdict = gap.verdict if gap.estimate is not None and _rounded(gap.estimate, decimals) else None
+    mark = WITHOUT_OPTIMUM if gap.without_optimum else WORSE if verdict == "worse" else ""
+    return TextCell(signed(gap.estimate, decimals), verdict == "better", mark)
 
 
 def interval_text(gap: Gap) -> str:

@@ -102,13 +102,12 @@ def differences(grid: Grid, references: Collection[str], per_group: bool) -> Dif
     """
     found, groups, left_out = [], [], []
     for pool in [[group] for group in grid.groups] if per_group else [grid.groups]:
-        rows = [row for group in pool for row in group]
-        base = next((row for row in rows if row.key in references), None)
+        rows = [(row, full_label(row, group[0])) for group in pool for row in group]
+        base, label = next((found for found in rows if found[0].key in references), (None, ""))
         if base is None:
-            left_out += [full_label(row, rows[0]) for row in rows]
+            left_out += [label for _, label in rows]
             continue
         found.append(base)
-        label = full_label(base, rows[0])
         groups += [[_less(row, base, label) for row in group] for group in pool]
     gaps = [gap for group in groups for row in group for gap in row.gaps]
     adjusted = iter(false_discoveries_controlled([gap.tested.p_value for gap in gaps if gap.tested is not None]))

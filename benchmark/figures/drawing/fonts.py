@@ -1,5 +1,6 @@
 """Fonts that can draw the names, among those installed; what to do where none can."""
 
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,9 +48,10 @@ class Lettering:
         self._replaced: dict[str, str] = {}  # what stands in, and for what
 
     def text(self, text: str, otherwise: str) -> str:
-        """The text on one line, without symbols that no font at hand can draw; ``otherwise`` where letters are among
-        these.
+        """The text on one line, without invisible marks, which may turn what is drawn after them, and without symbols
+        that no font at hand can draw; ``otherwise`` where letters are among these.
         """
+        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
         lacking = self.lacking & set(text)
         drawn = " ".join("".join(letter for letter in text if letter not in lacking).split())
         if drawn and not any(letter.isalnum() for letter in lacking):

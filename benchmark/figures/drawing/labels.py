@@ -31,11 +31,7 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
     pitch = max(_LINE, min(0.2, 3.0 / lines))
     handles = [Line2D([], [], label=item.label, **_marks(styles.of(item.method))) for item in series.methods]
     sheet = Sheet(words, body_height=0.75 + pitch * lines, legend=handles, columns=len(handles))
-    room = _NAME_SHARE * WIDTH / columns
-    names = [
-        _shortened(f"{name}  {count}", room)
-        for name, count in zip(_told_apart(series, lettering), series.train_counts, strict=True)
-    ]
+    names = _told_apart(series, lettering, _NAME_SHARE * WIDTH / columns)
     widest = 1.03 * max(text_width(name, SMALL) for name in names)
     (panels,) = sheet.panels(
         1,
@@ -52,12 +48,21 @@ def draw_labels(series: LabelSeries, lettering: Lettering, styles: Styles, words
     return sheet.figure
 
 
-def _told_apart(series: LabelSeries, lettering: Lettering) -> list[str]:
-    """The labels as they are drawn; those that are drawn alike (they differ in blanks, say) with their numbers."""
+def _told_apart(series: LabelSeries, lettering: Lettering, room: float) -> list[str]:
+    """The labels as they are drawn, each with its count; those that are drawn alike (they differ in blanks, say, or in
+    a middle for which there is no room) with their numbers.
+    """
     numbers = [f"label {number}" for number in series.numbers]
-    drawn = [lettering.text(name, number) for name, number in zip(series.names, numbers, strict=True)]
+    names = [lettering.text(name, number) for name, number in zip(series.names, numbers, strict=True)]
+    counts = [f"  {count}" for count in series.train_counts]
+    rooms = [room - text_width(count, SMALL) for count in counts]
+    drawn = [_shortened(name, left) for name, left in zip(names, rooms, strict=True)]
     times = Counter(drawn)
-    return [f"{name} ({number})" if times[name] > 1 else name for name, number in zip(drawn, numbers, strict=True)]
+    numbered = [
+        _shortened(f"{name} ({number})", left) if times[short] > 1 else short
+        for name, short, number, left in zip(names, drawn, numbers, rooms, strict=True)
+    ]
+    return [f"{name}{count}" for name, count in zip(numbered, counts, strict=True)]
 
 
 def _panel(axes: Axes, series: LabelSeries, names: list[str], part: slice, lines: int, styles: Styles) -> None:

@@ -13,21 +13,21 @@ DPI = 150  # of the pixels; widths of texts depend on it a little
 _POINTS = 72  # an inch
 
 
-def text_width(text: str, size: float) -> float:
+def text_width(text: str, size: float, weight: str = "normal") -> float:
     """The width of a text of that size (points) in the fonts that are set."""
-    return _width(text, size, tuple(mpl.rcParams["font.family"]))
+    return _width(text, size, weight, tuple(mpl.rcParams["font.family"]))
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
+def wrapped(text: str, size: float, width: float, weight: str = "normal") -> list[str]:
     """The text in lines that are not wider than ``width``, broken at blanks; a word that is wider by itself (Chinese
     has no blanks) is broken anywhere.
     """
-    blank = text_width(" ", size)
+    blank = text_width(" ", size, weight)
     lines: list[str] = []
     room = 0.0
     for word in text.split():
-        for part in _parts(word, size, width):
-            needed = text_width(part, size)
+        for part in _parts(word, size, width, weight):
+            needed = text_width(part, size, weight)
             if lines and needed + blank <= room:
                 lines[-1] += f" {part}"
                 room -= needed + blank
@@ -52,21 +52,21 @@ def _legend(labels: Sequence[str], columns: int, size: float) -> float:
     return float(texts + (beside + between) * size / _POINTS)
 
 
-def _parts(word: str, size: float, width: float) -> list[str]:
-    if text_width(word, size) <= width:
+def _parts(word: str, size: float, width: float, weight: str) -> list[str]:
+    if text_width(word, size, weight) <= width:
         return [word]
     parts = [""]
     for letter in word:
-        if parts[-1] and text_width(parts[-1] + letter, size) > width:
+        if parts[-1] and text_width(parts[-1] + letter, size, weight) > width:
             parts.append("")
         parts[-1] += letter
     return parts
 
 
 @lru_cache(maxsize=10_000)
-def _width(text: str, size: float, _families: tuple[str, ...]) -> float:  # they are remembered by, too
+def _width(text: str, size: float, weight: str, _families: tuple[str, ...]) -> float:  # they are remembered by, too
     figure, renderer = _sheet()
-    drawn = figure.text(0, 0, text, fontsize=size)
+    drawn = figure.text(0, 0, text, fontsize=size, fontweight=weight)
     width = drawn.get_window_extent(renderer).width / figure.dpi
     drawn.remove()
     return float(width)

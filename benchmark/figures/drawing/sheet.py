@@ -24,16 +24,18 @@ class Sheet:
     def __init__(self, words: Words, body_height: float, legend: Sequence[Artist] = (), columns: int = 1) -> None:
         width = WIDTH - 2 * _MARGIN
         columns = legend_columns([str(handle.get_label()) for handle in legend], SMALL, width, columns)
+        title = wrapped(words.title, TITLE, width, "bold")
         footer = wrapped(words.footer, SMALL, width)
         self._below = 2 * _MARGIN + len(footer) * _FOOTER_LINE
-        self._above = _MARGIN + _TITLE_LINE + -(-len(legend) // columns) * _LEGEND_LINE
+        below_title = _MARGIN + len(title) * _TITLE_LINE
+        self._above = below_title + -(-len(legend) // columns) * _LEGEND_LINE
         self.height = self._above + body_height + self._below
         self.figure = Figure(figsize=(WIDTH, self.height), dpi=DPI)
         top = self.height - _MARGIN
-        self._text(_MARGIN, top, words.title, fontsize=TITLE, fontweight="bold", va="top")
+        self._text(_MARGIN, top, "\n".join(title), fontsize=TITLE, fontweight="bold", va="top")
         self._text(_MARGIN, _MARGIN, "\n".join(footer), fontsize=SMALL, color=GREY, va="bottom", linespacing=1.25)
         if legend:
-            place = (_MARGIN / WIDTH, 1 - (_MARGIN + _TITLE_LINE) / self.height)
+            place = (_MARGIN / WIDTH, 1 - below_title / self.height)
             self.figure.legend(
                 handles=list(legend), loc="upper left", bbox_to_anchor=place, ncols=columns, labelspacing=0.25
             )
