@@ -243,6 +243,24 @@ def test_the_tables_in_the_pages_are_the_published_ones() -> None:
     assert ranking.split("\n\n")[-1].strip() in DOCS["more_methods.md"]
 
 
+def test_the_settings_quote_the_searches() -> None:
+    searched: dict[str, set[tuple[str, ...]]] = {}
+    for path in (PROJECT / "tables" / "small").glob("search_*.md"):
+        sections = re.split(r"^\*\*(.*?)\.\*\* ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+        for of_what, section in zip(sections[::2], sections[1::2], strict=True):
+            table = re.findall(r"^\| (.*) \|$", section.replace("**", ""), flags=re.MULTILINE)
+            columns, *rows = [[cell.strip() for cell in line.split("|")] for line in table] or [[]]
+            for row in rows:
+                cells = dict(zip(columns, row, strict=True))
+                searched.setdefault(of_what, set()).add((cells["F1"], cells["NLL"], cells["top-label ECE"]))
+    settings = DOCS["findings.md"].partition("## Settings")[2]
+    quoted = re.findall(r"^  \| (\w[\w-]*, \w+)[^|]*\| (\d.*) \|$", settings, flags=re.MULTILINE)
+    assert len(quoted) == 12
+    for of_what, cells in quoted:
+        for cell in cells.split(" | "):
+            assert tuple(cell.split(", ")) in searched[of_what], (of_what, cell)
+
+
 def test_every_file_and_option_that_they_name_is_there() -> None:
     text = "\n".join([README, *DOCS.values()])
     for name in re.findall(r"`((?:experiments/)?\w+\.yaml)`", text):
