@@ -76,6 +76,8 @@ def _alone(item: Any, ending: str) -> str:
             return f"at least {context['min_length']} is needed"
         case "too_long":
             return f"at most {context['max_length']} can be given, not {context['actual_length']}"
+        case "string_type" if not isinstance(item["input"], dict | list):
+            return f"a text is expected, but YAML reads this as {item['input']}; put quotes around it"
         case kind if kind in _EXPECTED:
             return f"{_EXPECTED[kind]} is expected{ending}"
     return f"{item['msg'][0].lower()}{item['msg'][1:]}{ending}"

@@ -28,8 +28,8 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     """The mapping that a YAML file holds, and the line of each key or item by its path.
 
     Raises UserError, naming file and line, for a file that cannot be read, is not YAML, is not a mapping, says a key
-    twice or without a value, or writes a number so that YAML reads it as text (``2e-5``) or as another one (``010``,
-    ``1:30``).
+    twice, without a value or so that YAML does not read it as a name (``no``, ``2020``), or writes a number so that
+    YAML reads it as text (``2e-5``) or as another one (``010``, ``1:30``).
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -109,8 +109,8 @@ def _plain(path: Path, node: yaml.ScalarNode, at: tuple[Key, ...]) -> Any:
         ) from None
 
 
-def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lines) -> dict[Key, Any]:
-    result: dict[Key, Any] = {}
+def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lines) -> dict[str, Any]:
+    result: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
@@ -118,6 +118,11 @@ def _mapping(path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: Lin
         if key_node.tag == "tag:yaml.org,2002:merge":
             raise UserError(f"{path}:{line}: {dotted(at)}: settings cannot be merged in by <<; write them out.")
         key = _plain(path, key_node, at)
+        if not isinstance(key, str):
+            raise UserError(
+                f"{path}:{line}: {dotted(at)}: YAML reads the key {key_node.value} as {key}, not as a name; put quotes "
+                "around it."
+            )
         if key in result:
             raise UserError(f"{path}:{line}: {dotted((*at, key))} is said twice; keep one of the two.")
         if isinstance(value_node, yaml.ScalarNode) and not value_node.value and not value_node.style:
