@@ -186,7 +186,7 @@ def test_dry_run_says_what_why_and_how_many(finished: Path, benchmark_command: C
     assert len(results_in(finished)) == 46
 
 
-def test_the_papers_plan_needs_no_data_at_hand() -> None:
+def test_the_papers_plan_needs_no_data_at_hand(tmp_path: Path) -> None:
     arguments = [
         "run",
         "--profile",
@@ -197,7 +197,7 @@ def test_the_papers_plan_needs_no_data_at_hand() -> None:
         "0",
         "--dry-run",
         "--results-dir",
-        "/nowhere",
+        str(tmp_path / "results"),
     ]
     environment = {"BENCHMARK_DATA_DIR": "", "BENCHMARK_ENCODER_DIR": ""}
     call = run_module(*arguments, env=environment)
@@ -560,12 +560,13 @@ def test_an_end_from_outside_keeps_what_is_finished_and_leaves_no_child(
             assert now[name]["views"]
 
 
-def test_every_shipped_profile_resolves_every_run() -> None:
+def test_every_shipped_profile_resolves_every_run(tmp_path: Path) -> None:
     registry = load_registry(EXPERIMENTS)
     assert list(registry.profiles) == ["paper", "compact", "small", "small_tnews", "demo"]
     for profile in registry.profiles:
-        call = run_module("run", "--profile", profile, "--dry-run", "--results-dir", "/nowhere")
+        call = run_module("run", "--profile", profile, "--dry-run", "--results-dir", tmp_path / "results")
         assert call.returncode == 0, call.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_list_says_what_there_is_and_what_is_done(finished: Path, benchmark_command: Command) -> None:
@@ -781,7 +782,7 @@ def test_seeds_of_contents_that_are_not_shown_do_not_count(
         (["--recommend", "--format", "latex"], "--recommend is written in Markdown only"),
         (["--recommend", "--by", "nll", "--format", "html"], "the page's advice is by ECE; leave out --format."),
         (["--by", "nll"], "--by says by which measure --recommend decides; give both, or neither."),
-        (["--data-dir", "/nowhere"], "--data-dir: /nowhere is not a folder."),
+        (["--data-dir", "no/such/folder"], "--data-dir: no/such/folder is not a folder."),
         (["--seeds", "0", "--seeds=1"], "--seeds is given twice; give it once, with everything that belongs to it"),
         (["--table", "more_methods", "--compare"], "The paper has no numbers for more_methods; leave out --compare."),
     ],

@@ -596,7 +596,7 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert 'no file "desk.csv", which the entry of the data set names' in reported().stderr
     entries = experiments / "own" / "desk.yaml"
     text = entries.read_text(encoding="utf-8")
-    entries.write_text(text.replace(f"folder: {tmp_path}", "folder: /nowhere"), encoding="utf-8")
+    entries.write_text(text.replace(f"folder: {tmp_path}", f"folder: {tmp_path / 'gone'}"), encoding="utf-8")
     assert 'data set "desk" is not here, so whether it has changed since is not known' in reported().stderr
 
 
