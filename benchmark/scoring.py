@@ -10,7 +10,7 @@ from benchmark import metrics
 from benchmark.calibrators import fit
 from benchmark.errors import UserError, first_line
 from benchmark.resampling import resampled_scores
-from benchmark.specs import DeepEnsemble, McDropout, ViewSpec, identity
+from benchmark.specs import DeepEnsemble, McDropout, PostHoc, ViewSpec, identity
 from benchmark.store import (
     RELIABILITY_BINS,
     DataRecord,
@@ -24,10 +24,11 @@ from benchmark.store import (
 )
 
 
-def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
-    """All scores of one view. ``data`` says which labels are the rarest.
+def score(view: ViewSpec, logits: Logits, data: DataRecord, clean: NDArray[np.int64] | None = None) -> ViewRecord:
+    """All scores of one view. ``data`` says which labels are the rarest, ``clean`` (N,) what the validation labels were
+    before any was changed (None: none was).
 
-    A calibrator is fitted on the validation logits only. Under none, and under a temperature, predictions are the arg
+    A calibrator is fitted on the validation rows only. Under none, and under a temperature, predictions are the arg
     max of the raw logits, so that accuracy, precision, recall and F1 are exactly the same; other calibrators may move
     it. Passes with dropout are taken from the stored ones; the logits of an ensemble are those of the whole ensemble.
     """
@@ -36,7 +37,7 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
     if isinstance(view.calibrator, McDropout):
         raw = logits.mc_dropout[view.calibrator.passes]
     elif view.calibrator is not None and not isinstance(view.calibrator, DeepEnsemble):
-        calibrator = fit(view.calibrator, logits.validation_logits, logits.validation_labels)
+        calibrator = fit(view.calibrator, logits.validation_logits, _fitted_on(view.calibrator, logits, clean))
     scores = raw.astype(np.float64)
     probabilities = metrics.softmax(scores) if calibrator is None else calibrator.probabilities(scores)
     keeps_order = calibrator is None or calibrator.temperature is not None
@@ -77,14 +78,17 @@ def score(view: ViewSpec, logits: Logits, data: DataRecord) -> ViewRecord:
     )
 
 
-def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tuple[list[ViewRecord], dict[str, str]]:
-    """All views that can be scored, and by their identity a sentence for each that cannot, whatever went wrong (a
-    calibrator of the user's own, memory): what was trained is not lost by it, nor are the other views.
+def score_all(
+    views: Iterable[ViewSpec], logits: Logits, data: DataRecord, clean: NDArray[np.int64] | None = None
+) -> tuple[list[ViewRecord], dict[str, str]]:
+    """All views that can be scored (arguments as for one), and by their identity a sentence for each that cannot,
+    whatever went wrong (a calibrator of the user's own, memory): what was trained is not lost by it, nor are the other
+    views.
     """
     records, failures = [], {}
     for view in views:
         try:
-            records.append(score(view, logits, data))
+            records.append(score(view, logits, data, clean))
         except UserError as error:
             failures[identity(view)] = str(error)
         except Exception as error:
@@ -94,6 +98,13 @@ def score_all(views: Iterable[ViewSpec], logits: Logits, data: DataRecord) -> tu
                 f"the {view.split} rows, {by}, could not be scored: {type(error).__name__}: {first_line(error)}"
             )
     return records, failures
+
+
+def _fitted_on(calibrator: PostHoc, logits: Logits, clean: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The validation labels that the calibrator is fitted on."""
+    if clean is None or calibrator.validation_labels == "as_trained":
+        return logits.validation_labels
+    return clean
 
 
 def _split(view: ViewSpec, logits: Logits) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data import corruption_seed, original_labels
 from benchmark.scoring import score_all
-from benchmark.specs import OwnFunction, ViewSpec, identity
+from benchmark.specs import OwnFunction, RunSpec, ViewSpec, identity
 from benchmark.store import Logits, Result, ResultFolder
 
 
@@ -19,15 +23,24 @@ def score_and_save(
     data, failures = result.data, list[str]()
     assert data is not None, "a successful result has data"
     plain, own = _parts(result, views)
+    clean = _clean_validation_labels(result.run, logits)
     for part in [plain, *own.values()]:
         if part is not plain:
             result = folder.save(result.with_views([], {identity(view): _ended_over(view) for view in part}))
-        records, failed = score_all(part, logits, data)
+        records, failed = score_all(part, logits, data, clean)
         failures += failed.values()
         scored = result.with_views(records, failed)
         if records or scored.unscored_because != result.unscored_because:
             result = folder.save(scored)
     return result, failures
+
+
+def _clean_validation_labels(run: RunSpec, logits: Logits) -> NDArray[np.int64]:
+    """What they were before the run changed its share of them."""
+    n_labels = logits.validation_logits.shape[1]
+    return original_labels(
+        logits.validation_labels, run.data.corruption, n_labels, corruption_seed(run.seed, "validation")
+    )
 
 
 def _parts(result: Result, views: Iterable[ViewSpec]) -> tuple[list[ViewSpec], dict[str, list[ViewSpec]]]:

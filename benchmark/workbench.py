@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data import Corpus, check_corpus, corrupt_labels, load_corpus
+from benchmark.data import Corpus, check_corpus, corrupt_labels, corruption_seed, load_corpus
 from benchmark.encoders import (
     FileHashes,
     FoundEncoder,
@@ -28,7 +28,6 @@ from benchmark.models import (
     load_tokenizer,
     tokenise,
 )
-from benchmark.specs import sub_seed
 from benchmark.splits import SPLITS
 from benchmark.store import CorruptionRecord, DataRecord, EncoderRecord
 from benchmark.training.loop import LabelledTexts, TrainingData
@@ -102,7 +101,7 @@ class Workbench:
         labels = {"test": corpus.test.labels}
         for split in ("train", "validation"):
             clean = corpus.split(split).labels
-            labels[split] = corrupt_labels(clean, rate, corpus.n_labels, sub_seed(seed, "corruption", split))
+            labels[split] = corrupt_labels(clean, rate, corpus.n_labels, corruption_seed(seed, split))
         data = TrainingData(
             train=LabelledTexts(texts["train"], labels["train"]),
             validation=LabelledTexts(texts["validation"], labels["validation"]),

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmark.calibrators import fit_temperature
 from benchmark.commandline import add_output_option, new_parser
+from benchmark.data import load_corpus
 from benchmark.inputs import find_inputs, places
 from benchmark.registry import Registry, Subject, load_registry, resolve_run
-from benchmark.specs import identity
+from benchmark.specs import TemperatureScaling, identity
 from benchmark.store import ResultFolder
 from tests.conftest import EXPERIMENTS, PROJECT, Command, run_module
 from tests.results import made_logits, made_result, tiny_inputs
@@ -224,6 +226,27 @@ def test_another_bin_count_scores_again_without_training(finished: Path, experim
     for name, result in results_in(finished).items():
         assert result["training"] == before[name]["training"]
         assert {view["view"]["ece_bins"] for view in result["views"]} == {10, 20}
+
+
+def test_a_temperature_on_clean_validation_labels_is_another_score_of_noisy_trainings(
+    finished: Path, benchmark_command: Command, registry: Registry
+) -> None:
+    """What the labels were is worked out from the stored ones; it is what stands in the data."""
+    call = benchmark_command("run", "--table", "noise_with_temperature")
+    assert call.returncode == 0, call.stderr
+    assert "0 trained, 0 failed" in call.stdout
+    spec = registry.methods.calibrators["temperature_on_clean_labels"]
+    assert isinstance(spec, TemperatureScaling)
+    folder, noise = ResultFolder(finished / "results", "tiny"), []
+    for result in folder.read_all()[0]:
+        found = [view.temperature for view in result.views if view.view.calibrator == spec]
+        if found:
+            clean = load_corpus("tiny_tnews", registry.datasets["tiny_tnews"], []).validation.labels
+            logits = folder.read_logits(result)
+            assert (logits.validation_labels != clean).sum() == result.data.corruption.validation_changed > 0
+            assert found == [fit_temperature(logits.validation_logits, clean, spec.lowest, spec.highest)]
+            noise.append((result.run.head.kind, result.run.data.corruption))
+    assert sorted(noise) == [(kind, rate) for kind in ("hyperspherical", "linear") for rate in (0.05, 0.1, 0.3, 0.5)]
 
 
 def test_damaged_results_are_named_moved_aside_and_made_again(finished: Path, benchmark_command: Command) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from benchmark.data import check_corpus, corrupt_labels, load_corpus
+from benchmark.data import check_corpus, corrupt_labels, load_corpus, original_labels
 from benchmark.data.generated import generate
 from benchmark.data.readers import read_rows
 from benchmark.declarations import Dataset, GeneratedSource
@@ -457,6 +457,7 @@ def test_exactly_the_asked_share_changes_and_none_to_itself(n: int, k: int, rate
     assert changed.min() >= 0
     assert changed.max() < k
     np.testing.assert_array_equal(labels, before)
+    np.testing.assert_array_equal(original_labels(changed, rate, k, seed), labels)
 
 
 def test_levels_nest_and_other_seeds_change_other_rows() -> None:
@@ -477,13 +478,17 @@ def test_new_labels_are_spread_over_all_others() -> None:
 
 def test_which_labels_change_to_what_stays_as_it_is() -> None:
     """Results of noisy runs are of these very rows."""
-    assert corrupt_labels(np.arange(10) % 4, 0.3, 4, seed=7).tolist() == [3, 1, 2, 3, 0, 1, 2, 0, 2, 1]
+    changed = [3, 1, 2, 3, 0, 1, 2, 0, 2, 1]
+    assert corrupt_labels(np.arange(10) % 4, 0.3, 4, seed=7).tolist() == changed
+    assert original_labels(changed, 0.3, 4, seed=7).tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
 
 
 @pytest.mark.parametrize(("rate", "k"), [(-0.1, 3), (1.1, 3), (0.5, 1)])
 def test_impossible_corruption_is_refused(rate: float, k: int) -> None:
     with pytest.raises(ValueError, match=r"rate|labels"):
         corrupt_labels(np.zeros(10, dtype=np.int64), rate, k, 0)
+    with pytest.raises(ValueError, match=r"rate|labels"):
+        original_labels(np.zeros(10, dtype=np.int64), rate, k, 0)
 
 
 # --- generated corpora and checks -----------------------------------------------------------------------------------

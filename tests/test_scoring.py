@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmark import metrics
-from benchmark.calibrators import fit
+from benchmark.calibrators import fit, fit_temperature
+from benchmark.data import corrupt_labels
 from benchmark.resampling import resampled_scores
 from benchmark.scoring import score as score_with
 from benchmark.specs import SCORING_VERSION, TemperatureScaling, VectorScaling, ViewSpec
@@ -63,6 +64,28 @@ def test_predictions_stay_even_where_probabilities_become_equal() -> None:
     assert scaled.temperature == 100.0
     assert scaled.at_bound is True
     assert scaled.scores["accuracy"] == 1.0
+
+
+def test_under_label_noise_a_calibrator_is_fitted_on_the_noisy_or_on_the_clean_labels() -> None:
+    """What is scored are the test rows, whose labels are never noisy, or the validation rows as they were trained."""
+    clean = made_logits(0)
+    noisy = replace(clean, validation_labels=corrupt_labels(clean.validation_labels, 0.5, 6, seed=3))
+    on_clean = SCALED.model_copy(update={"validation_labels": "clean"})
+    data, right = made_data(6), clean.validation_labels
+    found = score_with(view(calibrator=on_clean), noisy, data, right)
+    expected = score(view(calibrator=SCALED), clean)
+    assert (found.temperature, found.scores) == (expected.temperature, expected.scores)
+    as_trained = score_with(view(calibrator=SCALED), noisy, data, right)
+    assert as_trained == score(view(calibrator=SCALED), noisy)
+    assert as_trained.temperature > found.temperature
+    of_validation = score_with(view("validation", on_clean), noisy, data, right)
+    temperature = fit_temperature(noisy.validation_logits, right, SCALED.lowest, SCALED.highest)
+    assert of_validation.temperature == temperature
+    probabilities = metrics.softmax(noisy.validation_logits / temperature)
+    assert of_validation.scores["nll"] == pytest.approx(
+        metrics.negative_log_likelihood(probabilities, noisy.validation_labels)
+    )
+    assert score_with(view(calibrator=on_clean), clean, data).scores == expected.scores
 
 
 def test_the_temperature_is_fitted_on_validation_labels_only() -> None:

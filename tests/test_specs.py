@@ -102,7 +102,8 @@ def test_methods_have_runs_of_their_own_except_for_calibrators(registry: Registr
     posthoc = {name for name, method in registry.methods.methods.items() if method.posthoc is not None}
     of_other_runs = {("ls", "ls_ts"), ("focal", "focal_ts"), ("hs_rau", "hs_rau_ts"), ("hs_alone", "hs_alone_ts")}
     assert same >= of_other_runs
-    of_bert = {"ts", "vector", "dirichlet", "beta", "isotonic", "histogram", "mc_dropout", "deep_ensemble"}
+    of_other_runs |= {("hs_rau", "hs_rau_ts_clean"), ("hs_rau_ts", "hs_rau_ts_clean")}
+    of_bert = {"ts", "ts_clean", "vector", "dirichlet", "beta", "isotonic", "histogram", "mc_dropout", "deep_ensemble"}
     assert {name for pair in same - of_other_runs for name in pair} == {"bert"} | of_bert
     assert posthoc == of_bert | {calibrated for _, calibrated in of_other_runs}
 
@@ -114,6 +115,13 @@ def test_runs_of_before_poscal_had_two_directions_keep_their_identity(registry: 
     assert '"divergence":"forward"' in canonical(
         resolve_run(registry, "paper", Subject("tnews", "base", "poscal"), 0, INPUTS)
     )
+
+
+def test_views_of_before_calibrators_could_be_fitted_on_clean_labels_keep_their_identity(registry: Registry) -> None:
+    as_trained, clean = (method_view(registry, method) for method in ("ts", "ts_clean"))
+    assert "validation_labels" not in canonical(as_trained)
+    assert '"validation_labels":"clean"' in canonical(clean)
+    assert identity(as_trained) != identity(clean)
 
 
 def test_identity_survives_a_round_trip(run: RunSpec) -> None:

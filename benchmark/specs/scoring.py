@@ -1,4 +1,6 @@
-"""How stored logits are scored: a view, perhaps with a post-hoc calibrator. Settings have no defaults here."""
+"""How stored logits are scored: a view, perhaps with a post-hoc calibrator. Settings have no defaults here. (Which
+validation labels a calibrator is fitted on has one: those that there are; without label noise there are no others.)
+"""
 
 from typing import Annotated, Literal
 
@@ -14,7 +16,18 @@ SCORING_VERSION = 2
 RESAMPLED = ("top_label_ece", "brier", "nll")
 
 
-class TemperatureScaling(Declared):
+class FittedByLabels(Declared):
+    """Fitted on the validation logits and labels. Under label noise these labels are as noisy as those trained on
+    (``as_trained``), or those from before any was changed (``clean``): an experimenter has these, and a user who had
+    the validation rows labelled with care.
+    """
+
+    validation_labels: Annotated[
+        Literal["as_trained", "clean"], Field(exclude_if=lambda labels: labels == "as_trained")
+    ] = "as_trained"
+
+
+class TemperatureScaling(FittedByLabels):
     """One temperature for all logits, fitted on the validation logits within [lowest, highest]."""
 
     kind: Literal["temperature"]
@@ -28,7 +41,7 @@ class TemperatureScaling(Declared):
         return self
 
 
-class VectorScaling(Declared):
+class VectorScaling(FittedByLabels):
     """A factor and an offset for each label's logit, fitted by likelihood on the validation logits, until an iteration
     gains less than ``least_gain``, relative.
     """
@@ -37,7 +50,7 @@ class VectorScaling(Declared):
     least_gain: Positive
 
 
-class DirichletCalibration(Declared):
+class DirichletCalibration(FittedByLabels):
     """A linear map of the log-probabilities, fitted by likelihood on the validation logits; ``off_diagonal`` and
     ``intercept`` weigh the squared entries that draw labels together or shift them.
     """
@@ -47,19 +60,19 @@ class DirichletCalibration(Declared):
     intercept: NotNegative
 
 
-class BetaCalibration(Declared):
+class BetaCalibration(FittedByLabels):
     """Beta calibration of each label against the others, then normalised."""
 
     kind: Literal["beta"]
 
 
-class IsotonicRegression(Declared):
+class IsotonicRegression(FittedByLabels):
     """Isotonic regression of each label against the others, then normalised."""
 
     kind: Literal["isotonic"]
 
 
-class HistogramBinning(Declared):
+class HistogramBinning(FittedByLabels):
     """Histogram binning of each label against the others in ``bins`` bins of equal width, then normalised."""
 
     kind: Literal["histogram"]
@@ -87,7 +100,7 @@ class DeepEnsemble(Declared):
         return range(first, first + self.members) if first % self.members == 0 else range(0)
 
 
-class OwnCalibrator(OwnFunction):
+class OwnCalibrator(OwnFunction, FittedByLabels):
     """A calibrator of the user's own: ``function(logits, labels, **settings)``, given those of the validation rows, is
     a function from logits (N, K) to probabilities (N, K).
     """
