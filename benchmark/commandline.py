@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import io
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -154,6 +155,22 @@ def add_output_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--tables-dir", type=_folder, default=TABLES, metavar="DIR", help="where to write (default: tables/)"
     )
+
+
+def next_command(module: str, options: str, arguments: argparse.Namespace) -> str:
+    """The command that goes on from one that was given ``arguments``: in the same folders, where these are not those
+    that are looked into anyway.
+    """
+    usual = {"experiments": EXPERIMENTS, "results_dir": RESULTS} | (
+        {"tables_dir": TABLES} if module == "report" else {}
+    )
+    given = {name: getattr(arguments, name) for name in usual}
+    others = [
+        f" --{name.replace('_', '-')} {shlex.quote(str(folder))}"
+        for name, folder in given.items()
+        if folder.resolve() != usual[name].resolve()
+    ]
+    return f"python -m benchmark.{module} {options}{''.join(others)}"
 
 
 def read_registry(folder: Path) -> Registry:

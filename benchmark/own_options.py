@@ -4,7 +4,7 @@ import argparse
 
 from rich.console import Console
 
-from benchmark.commandline import add_output_option, listed_names, parse_seeds, read_registry
+from benchmark.commandline import add_output_option, listed_names, next_command, parse_seeds, read_registry
 from benchmark.data import check_corpus
 from benchmark.declarations import BuiltSource
 from benchmark.errors import UserError
@@ -81,7 +81,8 @@ def own_profile(console: Console, arguments: argparse.Namespace, device: Device)
     except UserError:
         read_registry(arguments.experiments)  # says which own entries were left out, which may be why
         raise
-    console.print(f"{written.path}: the entries for this data; from here on --profile {written.name} does the same.")
+    same = next_command("run", f"--profile {written.name}", arguments)
+    console.print(f"{written.path}: the entries for this data; from here on {same} does the same.")
     if written.no_more:
         console.print(
             f"  not compared any more: {', '.join(written.no_more)} (results are kept; to compare them, too, name them "

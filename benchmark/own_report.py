@@ -8,6 +8,7 @@ from rich.console import Console
 from benchmark.inputs import Places, find_table_inputs
 from benchmark.registry import Registry, select_tables
 from benchmark.reporting import write_all
+from benchmark.shown_inputs import not_shown
 from benchmark.store import KnownResults, ResultFolder
 from benchmark.tables import GridBuilder, is_about, of_tables, seeds_at_hand
 
@@ -43,6 +44,8 @@ def report_comparison(
             "here; what was written of them before stays"
         )
         return
+    for sentence in not_shown(ours, inputs):
+        console.print(f"\n{sentence}")
     builder = GridBuilder(registry, profile_name, KnownResults.of(results), inputs, seeds)
     target = tables_dir / profile_name
     texts, remarks = write_all(builder, tables, target)

@@ -18,6 +18,7 @@ from benchmark.commandline import (
     choose_profile,
     listed_names,
     new_parser,
+    next_command,
     parse_seeds,
     read_registry,
     run_command,
@@ -32,7 +33,7 @@ from benchmark.render import to_csv
 from benchmark.reporting import advice_in, claims_in, differences_in, page_in, ranking_in, searches_in, tables_in, write
 from benchmark.schedule import find_devices
 from benchmark.search import select_searches
-from benchmark.shown_inputs import shown_inputs
+from benchmark.shown_inputs import not_shown, shown_inputs
 from benchmark.store import Failure, KnownResults, Result, ResultFolder, ViewRecord
 from benchmark.tables import (
     Grid,
@@ -122,7 +123,9 @@ def _command(arguments: argparse.Namespace) -> int:
         _say_none(registry, arguments, profile_name, list(searches), failures, len(results) - len(failures))
         return DONE
     finished = KnownResults.of(results)
-    registry = _noted(registry, profile_name, changed_since(registry, inputs, where))
+    for sentence in not_shown(ours, inputs) if arguments.format != "csv" else []:
+        print(sentence, file=sys.stderr)
+    registry = _noted(registry, profile_name, changed_since(registry, inputs, where), arguments)
     builder = GridBuilder(registry, profile_name, finished, inputs, chosen_seeds)
     suffix = _table_suffix(registry, profile_name, tables)
     if arguments.format == "csv":
@@ -190,7 +193,7 @@ def _differences(
     return texts
 
 
-def _noted(registry: Registry, profile_name: str, since: Since) -> Registry:
+def _noted(registry: Registry, profile_name: str, since: Since, arguments: argparse.Namespace) -> Registry:
     """The registry whose profile says of which of the user's data sets these are not results any more, so that whatever
     is made of it says so; what is to be done about it is for the terminal.
     """
@@ -199,7 +202,7 @@ def _noted(registry: Registry, profile_name: str, since: Since) -> Registry:
     for name, why in since.unreadable.items():
         print(f'data set "{name}" cannot be read any more: {why}', file=sys.stderr)
     for name in since.changed:
-        remedy = f"python -m benchmark.run --profile {profile_name} makes results of what it holds now"
+        remedy = f"{next_command('run', f'--profile {profile_name}', arguments)} makes results of what it holds now"
         print(f'data set "{name}" has changed since these results were made; {remedy}', file=sys.stderr)
     sentences = [f'Data set "{name}" has changed since these results were made.' for name in since.changed]
     sentences += [
@@ -238,7 +241,9 @@ def _say_none(
     """
     which = "" if arguments.seeds is None else " of these seeds"
     what = f" --search {' '.join(searches)}" if searches else ""
-    remedy = f"so there is nothing to show or write: python -m benchmark.run --profile {profile}{what}"
+    seeds = f" --seeds {' '.join(arguments.seeds)}" if arguments.seeds else ""
+    command = next_command("run", f"--profile {profile}{what}{seeds}", arguments)
+    remedy = f"so there is nothing to show or write: {command}"
     print(f"No results{which} in {arguments.results_dir / profile}, {remedy}", file=sys.stderr)
     if failures and not which:
         several = f"{len(failures)} runs" if len(failures) > 1 else "One run"

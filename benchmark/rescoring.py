@@ -93,8 +93,7 @@ def _score_claimed(folder: ResultFolder, planned: PlannedRun, result: Result) ->
     logits = folder.read_logits(result)
     if logits is None:
         return False, [
-            f"the logits of {folder.path(result.run)} are not the bytes that were stored; delete their file in the "
-            "folder logits/ beside it, and the run is trained again"
+            f"{folder.logits_path(result)}: not the bytes that were stored; delete it, and the run is trained again"
         ]
     _, failures = score_and_save(folder, result, missing, logits)
     return len(failures) < len(missing), [f"{folder.path(result.run)}: {failure}" for failure in failures]

@@ -22,6 +22,7 @@ from benchmark.commandline import (
     listed_names,
     new_console,
     new_parser,
+    next_command,
     parse_seeds,
     read_registry,
     run_command,
@@ -120,7 +121,7 @@ def _command(arguments: argparse.Namespace) -> int:
         placed = Placed(backend, slots, asked.where, asked.own_folder)
         outcome = carry_out(console, folder, asked.plan, works, estimator, placed, arguments.redo, heard)
     all_scored = _score_ensembles(console, asked, wanted_ensembles) and all_scored and not outcome.unscored
-    code = _print_end(console, asked, outcome, all_scored)
+    code = _print_end(console, asked, outcome, all_scored, arguments)
     if declares_profile(asked.own_folder, profile_name) and not asked.searches:
         report_comparison(console, registry, profile_name, asked.tables, folder, asked.where, arguments.tables_dir)
     return code if all_scored else SOME_FAILED
@@ -268,7 +269,9 @@ def _print_plan(console: Console, asked: _Asked, works: dict[str, Work], estimat
     console.print(f"{count}; {time}" if asked.to_train else count)
 
 
-def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bool) -> int:
+def _print_end(
+    console: Console, asked: _Asked, outcome: Outcome, all_scored: bool, arguments: argparse.Namespace
+) -> int:
     for label, ended in outcome.failed:
         console.print(f"failed: {label}: {ended.in_words}")
     for label, ended in outcome.unscored:
@@ -281,7 +284,7 @@ def _print_end(console: Console, asked: _Asked, outcome: Outcome, all_scored: bo
     unscored = "" if all_scored else ", of which not all could be scored as asked (why: above)"
     console.print(
         f"{outcome.succeeded} trained{elsewhere}, {len(outcome.failed)} failed, {done_before} done before{unscored}. "
-        f"{what}: python -m benchmark.report --profile {asked.profile_name}{which}"
+        f"{what}: {next_command('report', f'--profile {asked.profile_name}{which}', arguments)}"
     )
     return SOME_FAILED if outcome.failed or outcome.cut_short else DONE
 

@@ -145,7 +145,16 @@ def run_module(
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **(env or {})}
     environment.pop("HF_HUB_CACHE", None)  # tests that need a place of their own say HF_HOME
     command = [sys.executable, "-m", f"benchmark.{module}", *(str(argument) for argument in arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, timeout=600, check=False)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",
+        env=environment,
+        cwd=cwd,
+        timeout=600,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="session")

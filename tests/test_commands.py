@@ -754,6 +754,10 @@ def test_a_report_of_nothing_overwrites_nothing(
     assert "of other settings" not in none.stderr
     other = benchmark_command("report", "--profile", "demo")
     assert "so there is nothing to show or write: python -m benchmark.run --profile demo" in other.stderr
+    seeds = benchmark_command("report", "--seeds", "7", "8-9")
+    assert re.search(
+        r"benchmark\.run --profile tiny --seeds 7 8-9 --experiments \S+ --results-dir \S+$", seeds.stderr, re.M
+    )
     assert "There are results of: --profile tiny" in other.stderr
     assert (finished / "tables" / "tiny" / "main.md").read_text() == before
 

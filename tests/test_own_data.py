@@ -587,6 +587,11 @@ def test_a_file_becomes_tables_figures_a_page_and_a_recommendation(
     assert 'data set "desk" has changed since these results were made; python -m benchmark.run --profile desk' in (
         after.stderr
     )
+    partly = call(tmp_path, experiments, cache_dir, "--profile", "desk", "--seeds", "1", "--methods", "bert")
+    others = 'not shown: 9 results of data set "desk", made of other content of it, or of the encoder'
+    assert others in partly.stdout
+    assert others in reported().stderr
+    assert f"benchmark.report --profile desk --experiments {experiments} --results-dir {tmp_path}" in partly.stdout
     write_csv(path, [content[0], (content[1][0], "")])
     unreadable = reported()
     assert f'data set "desk" cannot be read any more: {path}:' in unreadable.stderr

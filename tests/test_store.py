@@ -238,7 +238,7 @@ def test_a_link_that_leads_nowhere_is_no_folder(tmp_path: Path, in_place: str) -
     link = tmp_path / "results" / in_place if in_place != "results" else tmp_path / "results"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UserError, match="/tiny cannot hold results: a file, or a link that leads nowhere, stands in"):
+    with pytest.raises(UserError, match=f"{link} cannot hold results: a file, or a link that leads nowhere, stands in"):
         ResultFolder(tmp_path / "results", "tiny").make()
 
 
@@ -255,6 +255,22 @@ def test_where_a_file_can_have_no_second_name_it_is_renamed(
     target = folder.set_aside(unusable)
     assert target.read_text(encoding="ascii") == "{"
     assert not folder.path(result.run).exists()
+
+
+def test_a_link_that_leads_nowhere_is_moved_aside_and_nothing_written_where_it_leads(
+    folder: ResultFolder, result: Result, tmp_path: Path
+) -> None:
+    path, target = folder.path(result.run), tmp_path / "elsewhere" / "gone"
+    target.parent.mkdir()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+    (problem,) = folder.read_all()[1]
+    moved = folder.set_aside(problem)
+    assert moved is not None
+    assert moved.is_symlink()
+    folder.save(result)
+    assert folder.read(result.run) == result
+    assert not list(target.parent.iterdir())
 
 
 def test_what_is_a_result_by_now_is_not_moved_aside(folder: ResultFolder, result: Result) -> None:

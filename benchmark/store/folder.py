@@ -59,9 +59,9 @@ class ResultFolder:
                 with tempfile.TemporaryFile(dir=folder, prefix=".room"):
                     pass
             require_locks(self.claims)
-        except FileExistsError:
+        except FileExistsError as error:
             raise UserError(
-                f"{self.folder} cannot hold results: a file, or a link that leads nowhere, stands in its place."
+                f"{error.filename} cannot hold results: a file, or a link that leads nowhere, stands in its place."
             ) from None
         except OSError as error:
             raise UserError(f"{self.folder} cannot hold results: {error.strerror}.") from None
@@ -127,7 +127,9 @@ class ResultFolder:
         """Move a file that is no result out of the way, never over another one; returns where it went, None where it is
         a result by now, or gone.
         """
-        if not isinstance(_read(unusable.path, Result), Unusable) or not unusable.path.exists():
+        if not isinstance(_read(unusable.path, Result), Unusable) or not (
+            unusable.path.exists() or unusable.path.is_symlink()
+        ):
             return None
         aside = self.folder / "set_aside"
         aside.mkdir(parents=True, exist_ok=True)
@@ -189,7 +191,7 @@ class ResultFolder:
     def take_out(self, run: RunSpec) -> Parcel:
         """What a run has left here, as bytes, to be stored in another folder; nothing of it stays here."""
         done = self.read(run)
-        logits = None if done is None or done.logits is None else self.folder / "logits" / done.logits.file
+        logits = None if done is None else self.logits_path(done)
         paths = (self.path(run), logits, self.log_path(run))
         parcel = Parcel(*(path.read_bytes() if path is not None and path.is_file() else None for path in paths))
         for path in paths:
@@ -203,9 +205,14 @@ class ResultFolder:
         write_whole(path, content)
         return path
 
+    def logits_path(self, result: Result | Outline) -> Path | None:
+        """Where the result's logits stand; None of one that has none."""
+        return None if result.logits is None else self.folder / "logits" / Path(result.logits.file).name
+
     def has_logits(self, result: Result | Outline) -> bool:
         """Whether the result's logits are on this machine (they are not in git)."""
-        return result.logits is not None and (self.folder / "logits" / Path(result.logits.file).name).is_file()
+        path = self.logits_path(result)
+        return path is not None and path.is_file()
 
     def known(self, outlines: Iterable[Outline]) -> KnownResults[Outline]:
         """What planning looks results up in, these and which of them have their logits."""
@@ -214,9 +221,9 @@ class ResultFolder:
 
     def read_logits(self, result: Result | Outline) -> Logits | None:
         """The logits of a result; None where they are missing or not the bytes that were stored."""
-        if result.logits is None:
+        path = self.logits_path(result)
+        if result.logits is None or path is None:
             return None
-        path = self.folder / "logits" / Path(result.logits.file).name
         try:
             content = path.read_bytes()
         except OSError:
